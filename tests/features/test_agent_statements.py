@@ -7,7 +7,7 @@ import pytest
 from simplemem.errors import Invalid, TooLong
 from simplemem.features.agent_statements import AgentFact, check_statements, read_limit
 from simplemem.features.fact import Fact, Slot
-from simplemem.features.reviews import candidates_for, find_restated, review_request
+from simplemem.features.facts.reviews import candidates_for, find_restated, review_request
 from simplemem.note.dates import format_moment, parse_moment
 
 

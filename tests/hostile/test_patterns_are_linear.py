@@ -21,6 +21,8 @@ from linear import HOSTILE, grows_too_fast
 import simplemem
 from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.facts.message_rules import message_rules
+from simplemem.features.facts.small_talk import courtesy_languages
+from simplemem.features.facts.unstated import unstated_patterns
 from simplemem.features.graph.attributes import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
@@ -35,6 +37,8 @@ MADE_WHILE_RUNNING = {  # words, to the letter
 TABLES_MADE_WHILE_RUNNING = {
     "features/conversations/trait_rules.py": trait_languages,
     "features/facts/message_rules.py": message_rules,
+    "features/facts/small_talk.py": courtesy_languages,
+    "features/facts/unstated.py": unstated_patterns,
 }
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}

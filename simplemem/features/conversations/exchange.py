@@ -21,7 +21,8 @@ from simplemem.features.agent_statements import (
 from simplemem.features.conversations.profile import Trait, read_traits
 from simplemem.features.conversations.topic import Turn
 from simplemem.features.fact import EPOCH
-from simplemem.features.facts.messages import make_fact, read_message
+from simplemem.features.facts.keyed_facts import make_fact
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.stated import StatedFact, name_of_fact
 from simplemem.features.text import clean_text
 from simplemem.note import dates
@@ -116,7 +117,7 @@ def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[Stated
 
     Those of the agent count more. Raises Invalid as `_read_agent_fact` does.
     """
-    facts_by_key = {fact.key: fact for fact in read_message(message).facts}
+    facts_by_key = {fact.key: fact for fact in read_text(message).facts}
     for agent_fact in agent_facts:
         fact = _read_agent_fact(agent_fact, message)
         facts_by_key[fact.key] = fact

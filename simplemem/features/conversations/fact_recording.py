@@ -12,14 +12,14 @@ from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at, stated_subject
-from simplemem.features.facts.messages import read_message
 from simplemem.features.facts.outdating import (
     disputed_properties,
     facts_put_in_doubt,
     superseded_properties,
 )
+from simplemem.features.facts.reader import read_text
+from simplemem.features.facts.reviews import review_by_name, review_of_doubt, text_of
 from simplemem.features.facts.stated import StatedFact
-from simplemem.features.reviews import candidate_of, candidates_for, review_request, text_of
 from simplemem.note.dates import format_moment
 from simplemem.note.names import name_of
 
@@ -134,7 +134,7 @@ class FactRecorder:
         Return them. `link` is a link to the turn, in brackets. Facts whose notes cannot be changed
         are left out. Raises Conflict, Unreadable or TooLong.
         """
-        changes = read_message(self._turn.message).changes
+        changes = read_text(self._turn.message).changes
         if not changes:
             return []
 
@@ -166,11 +166,11 @@ class FactRecorder:
         for fact in new_facts:
             before = self._earlier.get(fact.path)
             is_restated = before is not None and before.value == fact.value
-            candidates = [] if is_restated else candidates_for(fact, others)
-            if candidates:
-                named.update(candidate["id"] for candidate in candidates)
-                self._result.needs_review.append(review_request(fact.id, candidates))
+            review = None if is_restated else review_by_name(fact, others)
+            if review is not None:
+                named.update(candidate["id"] for candidate in review["candidates"])
+                self._result.needs_review.append(review)
 
-        unnamed = [candidate_of(fact, 1.0) for fact in doubtful if fact.id not in named]
-        if unnamed:
-            self._result.needs_review.append(review_request(self._turn.id, unnamed))
+        review = review_of_doubt(self._turn.id, [old for old in doubtful if old.id not in named])
+        if review is not None:
+            self._result.needs_review.append(review)

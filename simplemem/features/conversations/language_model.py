@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.conversations.topic import Topic, Turn
-from simplemem.features.facts.messages import make_fact
+from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.model_questions import load_questions
 from simplemem.providers.api import ChatModel

@@ -14,7 +14,7 @@ from simplemem.features.conversations.profile import PROFILE, Profile, current_p
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
-from simplemem.features.facts.decay import is_current, is_past
+from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import (
     CONVERSATION_FACT,
     FactVersion,
@@ -24,7 +24,8 @@ from simplemem.features.facts.key_notes import (
     read_conversation_fact,
     stated_at,
 )
-from simplemem.features.facts.stated import StatedFact, key_of
+from simplemem.features.facts.outcome import version_of
+from simplemem.features.facts.stated import StatedFact
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, local_now
@@ -41,17 +42,6 @@ T = TypeVar("T")
 def _is_default(profile: Profile) -> bool:
     """Return whether a profile is that of the user of conversations, and of no other scope."""
     return str(read_header(profile.text).get("scope") or "default") == "default"
-
-
-def _is_plan(stated: StatedFact, current: Fact, at: datetime) -> bool:
-    """Return whether a fact begins after a time, at which another value of its key holds.
-
-    A fact that replaces another one is no plan: the agent says that the other one is outdated.
-    """
-    if stated.since is None or stated.since <= at or stated.replaces:
-        return False
-    has_begun = current.valid_from is None or current.valid_from <= at
-    return has_begun and current.value != stated.value and is_current(current, at)
 
 
 def _read_note(read: Read) -> Any:
@@ -141,58 +131,26 @@ class ConversationNotes(FeatureService):
         """Enter a fact that a turn states into a change set. Return it as clients get it.
 
         A fact with its key gets another version; without one, there is a new note. The topic of the
-        turn has the id `topic_id`, and its note is at `path`. A value that was over before the turn
-        replaces another one only if the agent says so. Raises Conflict or Unreadable if the fact's
-        note cannot be changed, and TooLong if it would exceed the limit of a note.
+        turn has the id `topic_id`, and its note is at `path`. Raises Conflict or Unreadable if the
+        fact's note cannot be changed, and TooLong if it would exceed the limit of a note.
         """
-        link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
-        stored_fact = self._find_stored_fact(change_set, stated)
-        if stored_fact is not None and _is_plan(stated, stored_fact, turn.at):
-            # Until then, the current value holds.
-            self._end(change_set, stored_fact, stated)
-            stated = stated._replace(key=key_of(f"{stated.key} from {stated.since:%Y %m %d}"))
-            stored_fact = self._find_stored_fact(change_set, stated)
+        stored = version_of(stated, self.facts_after(change_set), turn.at)
+        if stored.ending is not None and stated.since is not None:
+            change_set.set(stored.ending.path, valid_to=format_moment(stated.since))
 
-        at = turn.at
-        until = stated.until
-        if stored_fact is not None and until is not None and is_past(until, at):
-            if stored_fact.value == stated.value:
-                stated = stated._replace(since=stated.since or stored_fact.valid_from)
-            elif not stated.replaces:
-                at = until.replace(microsecond=0)
-        version = FactVersion(at, stated.value, link)
-        if stored_fact is not None:
-            stated = stated._replace(key=stored_fact.key)
-            text = change_set.text(stored_fact.path)
-            text = add_version(text, stored_fact, stated, version, topic_id)
-            change_set.put(stored_fact.path, text)
+        link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
+        version = FactVersion(stored.at, stated.value, link)
+        earlier = stored.earlier
+        if earlier is not None:
+            text = change_set.text(earlier.path)
+            text = add_version(text, earlier, stored.stated, version, topic_id)
+            change_set.put(earlier.path, text)
         else:
-            name = legal_name(stated.key.replace("_", " "))
+            name = legal_name(stored.stated.key.replace("_", " "))
             stem = f"{CONVERSATION_FACT.folder}/{name}"
             new_path = self.free_path(change_set, stem, between="-")
-            change_set.put(new_path, new_fact(stated, version, topic_id, now()))
-        return fact_out(stated, topic_id)
-
-    def _find_stored_fact(self, change_set: ChangeSet, stated: StatedFact) -> Fact | None:
-        """Return the fact that a stated one is another version of, None if there is none.
-
-        It has the same key. A credential may also be named by its noun alone, "the password", if
-        there is only one credential with that noun.
-        """
-        facts = [fact for fact in self.facts_after(change_set) if not fact.problem]
-        same_key = [fact for fact in facts if fact.key == stated.key]
-        if same_key:
-            return max(same_key, key=stated_at)
-        if stated.category != "secret":
-            return None
-
-        same_noun = [fact for fact in facts if fact.key.endswith(f"_{stated.key}")]
-        return same_noun[0] if len(same_noun) == 1 else None
-
-    def _end(self, change_set: ChangeSet, fact: Fact, plan: StatedFact) -> None:
-        """Let a fact end when a planned value of its key begins."""
-        if plan.since is not None:
-            change_set.set(fact.path, valid_to=format_moment(plan.since))
+            change_set.put(new_path, new_fact(stored.stated, version, topic_id, now()))
+        return fact_out(stored.stated, topic_id)
 
     def find_fact(self, change_set: ChangeSet, ref: str) -> Fact:
         """Return the fact with this id or key, as a change set leaves it so far.

@@ -23,7 +23,7 @@ from simplemem.features.conversations.trait_rules import (
     trait_languages,
 )
 from simplemem.features.facts.memory_type import memory_type_of
-from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.reader import read_text
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
@@ -90,7 +90,7 @@ def read_traits(message: str) -> list[Trait]:
     Moods, plans, questions, suppositions and what it says of other people are left out.
     """
     languages = languages_of_message(message)
-    reading = read_message(message)
+    reading = read_text(message)
     stated = frozenset(reading.stated)
     traits = dict[Trait, None]()
     for sentence in reading.sentences:

@@ -20,7 +20,7 @@ from simplemem.features.conversations.turn_search import (
 )
 from simplemem.features.fact import EPOCH, Fact
 from simplemem.features.facts.key_notes import fact_out, stated_at, stated_subject
-from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.reader import read_text
 from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found
 from simplemem.note.dates import format_moment, now
@@ -228,7 +228,7 @@ def _disputing_text(fact: Fact, turn: Turn) -> str:
     """
     subjects = [stated_subject(fact)]
     sentences = []
-    for sentence, change in read_message(turn.message).changes.items():
+    for sentence, change in read_text(turn.message).changes.items():
         if find_doubtful(subjects, change):
             sentences.append(sentence)
 

@@ -28,7 +28,7 @@ from simplemem.features.conversations.topic import (
     topic_name,
 )
 from simplemem.features.conversations.topic_lookup import reachable_topics
-from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.reader import read_text
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now
 
@@ -231,7 +231,7 @@ class ExchangeRecorder:
         """
         profile = self._notes.loaded_profile()
         traits = self._exchange.traits
-        changes = read_message(self._turn.message).changes if profile else {}
+        changes = read_text(self._turn.message).changes if profile else {}
         if not traits and not changes:
             return []
         if profile and profile.problem:

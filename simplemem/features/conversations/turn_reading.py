@@ -17,7 +17,7 @@ from simplemem.features.agent_statements import AGENT, read_limit
 from simplemem.features.conversations.exchange import MAX_LABEL, EndedFact, Exchange
 from simplemem.features.conversations.profile import Trait
 from simplemem.features.conversations.turn_question import TurnQuestion, shown_traits
-from simplemem.features.facts.messages import make_fact
+from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.stated import StatedFact, key_of, name_of_fact
 from simplemem.features.model_questions import load_questions
 from simplemem.note.words import unique_words

@@ -33,7 +33,7 @@ from simplemem.features.facts.key_notes import stated_at
 from simplemem.features.facts.language import LANGUAGES, plain_text, words_of
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.message_rules import names_credential
-from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.note.secrets import find_secrets
@@ -288,7 +288,7 @@ def _read_message(message: str) -> tuple[_SentenceReading, ...]:
     Small talk, long sentences and those with a credential are left out.
     """
     readings = []
-    for sentence in read_message(message).stated:
+    for sentence in read_text(message).stated:
         is_long = len(sentence) > _MAX_STATEMENT
         if is_long or _has_credential(sentence) or is_small_talk(sentence):
             continue

@@ -2,43 +2,30 @@
 
 The words of the text are kept: if one sentence has the value of one fact, the sentence is the
 statement of that fact, and the agent says its key, its times and what it replaces. Otherwise the
-statement is "key: value". Pure, except `reviews_of`, which reads facts.
+statement is "key: value". Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
-from simplemem.features.answers import FactEvent, ReviewCandidate, ReviewRequest
 from simplemem.features.conversations.profile import Trait
 from simplemem.features.fact import Fact, Slot
-from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.language import MAX_READ
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.reviews import find_restated
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import statement_to_forget
-from simplemem.features.reviews import (
-    MAX_CANDIDATES,
-    candidate_of,
-    candidates_for,
-    find_restated,
-    review_request,
-)
 from simplemem.note.dates import now
 from simplemem.note.sentences import sentence_spans
 
-if TYPE_CHECKING:
-    from simplemem.features.facts.service import FactService
-
 _CONFIDENCE: Final = 0.9  # of a fact in the words of the agent
-_MAX_COMPARED: Final = 200  # current facts that are all compared with a new one
-_STORING_EVENTS: Final = ("ADD", "UPDATE")
 
 
 def with_agent_facts(
@@ -126,32 +113,6 @@ def traits_as_facts(stated: AgentStatements) -> list[NewFact]:
     return facts
 
 
-def reviews_of(service: FactService, scope: str, added: AddResult) -> list[ReviewRequest]:
-    """Return which current facts of a scope the facts that were just added may replace.
-
-    They are those in doubt because of a new fact, those about the same thing, and those that
-    `added` has as similar; up to three per new fact.
-    """
-    facts = {fact.id: fact for fact in service.facts(scope)}
-    new_ids = {event["id"] for event in added.events}
-    earlier_facts = [fact for fact in facts.values() if fact.id not in new_ids]
-    similar = {request["id"]: request["candidates"] for request in added.needs_review}
-
-    requests: list[ReviewRequest] = []
-    for event in added.events:
-        new = facts.get(event["id"])
-        if new is None or event["event"] not in _STORING_EVENTS:
-            continue
-        candidates = [candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
-        candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
-        candidates += _with_times(similar.get(new.id, []), facts)
-        known_ids = {event.get("previous", event)["id"], new.id}
-        candidates = _without_repeats(candidates, known_ids)
-        if candidates:
-            requests.append(review_request(new.id, candidates[:MAX_CANDIDATES]))
-    return requests
-
-
 def _has_value(sentence: str, fact: AgentFact) -> bool:
     """Return whether a sentence states the value of a fact of the agent as true."""
     words = re.escape(fact.value.casefold())
@@ -224,43 +185,3 @@ def _in_words_of_agent(fact: AgentFact, current: Iterable[Fact], quote: str = ""
 def _slot_of(fact: AgentFact) -> Slot:
     """Return the slot that the agent states."""
     return Slot(fact.subject, fact.relation, fact.value)
-
-
-def _disputed_by(event: FactEvent, facts: Mapping[str, Fact]) -> list[Fact]:
-    """Return the current facts that the new fact of an event puts in doubt."""
-    ids = [reference["id"] for reference in event.get("disputes", [])]
-    return [facts[id_] for id_ in ids if id_ in facts]
-
-
-def _facts_to_compare(new: Fact, facts: Sequence[Fact]) -> Sequence[Fact]:
-    """Return the facts with which a new one is compared: all if they are up to 200.
-
-    Otherwise they are those with the same relation.
-    """
-    if len(facts) <= _MAX_COMPARED:
-        return facts
-    return [fact for fact in facts if fact.key and fact.key == new.key][:_MAX_COMPARED]
-
-
-def _with_times(
-    candidates: Iterable[ReviewCandidate], facts: Mapping[str, Fact]
-) -> list[ReviewCandidate]:
-    """Return candidates with since when they hold, without those that do not hold any more."""
-    return [
-        candidate_of(facts[candidate["id"]], candidate["similarity"])
-        for candidate in candidates
-        if candidate["id"] in facts
-    ]
-
-
-def _without_repeats(
-    candidates: Iterable[ReviewCandidate], known_ids: Iterable[str]
-) -> list[ReviewCandidate]:
-    """Return candidates, each once, without those with one of the known ids."""
-    ids = set(known_ids)
-    different = []
-    for candidate in candidates:
-        if candidate["id"] not in ids:
-            ids.add(candidate["id"])
-            different.append(candidate)
-    return different

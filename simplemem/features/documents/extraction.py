@@ -8,15 +8,14 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.document import Document
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.clauses import clauses_of
 from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import FactService
-from simplemem.features.facts.statements import own_statements_in
 from simplemem.models import AuthorArgs
 from simplemem.note.header import read_header
 from simplemem.note.properties import set_property
@@ -175,11 +174,14 @@ class FactExtraction:
 
         A page of the web puts no fact in doubt.
         """
-        sentences = own_statements_in(text)
+        reading = read_text(text)
+        sentences = list(reading.own_statements)
         if not document.source_url:
-            for sentence, _ in changes_in(text):
-                if self._facts.has_facts_in_doubt(document.scope, sentence):
-                    sentences.append(sentence)
+            sentences += [
+                sentence
+                for sentence in reading.sentences_of_change
+                if self._facts.has_facts_in_doubt(document.scope, sentence)
+            ]
         return list(dict.fromkeys(sentences))
 
     def _mark_done(self, document: Document, extracted: Extracted, by: AuthorArgs) -> None:

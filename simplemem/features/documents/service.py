@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, Unreadable
 from simplemem.features.agent_statements import NO_STATEMENTS, AgentStatements
 from simplemem.features.answers import IngestResult, RememberResult
-from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.agent_facts import (
     facts_beside,
-    reviews_of,
     traits_as_facts,
     traits_of,
     with_agent_facts,
@@ -40,13 +38,9 @@ from simplemem.features.documents.storage import DocumentStorage, DocumentVersio
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import fact_service, no_memory_error
-from simplemem.features.facts.statements import (
-    own_statements_in,
-    statement_to_forget,
-    statements_in,
-)
-from simplemem.features.facts.unstated import stated_sentences
+from simplemem.features.facts.statements import statement_to_forget
 from simplemem.features.scope_profile import add_traits
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
@@ -236,7 +230,7 @@ class DocumentService(FeatureService):
             "extraction": self._extraction_method(),
             "warnings": added.warnings,
         }
-        needs_review = reviews_of(self.facts, document.scope, added)
+        needs_review = self.facts.reviews_of(document.scope, added)
         if needs_review:
             answer["needs_review"] = needs_review
         if stored.is_duplicate:
@@ -271,11 +265,10 @@ class DocumentService(FeatureService):
         """
         new = new_document(content, "", scope, "conversation")
         self._check_replaced(new.scope, stated)
-        sentences = statements_in(new.text)
+        sentences = read_text(new.text).statements
         if sentences is None:
             return self._add_long_text(replace(new, properties=metadata or {}), stated, by)
 
-        sentences = stated_sentences(sentences)
         chat = self.facts.model_for(new.scope, new.text)
         if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
             chat = None
@@ -289,7 +282,7 @@ class DocumentService(FeatureService):
         added = self.facts.add(scope, statements, **by)
         if not statements:
             added.warnings.append(_NO_FACTS)
-        added.needs_review = reviews_of(self.facts, new.scope, added)
+        added.needs_review = self.facts.reviews_of(new.scope, added)
         self._add_traits(new.scope, stated, self._note_of_first(added, new.scope), by)
         return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
 
@@ -300,7 +293,7 @@ class DocumentService(FeatureService):
         agent_facts = self._add_agent_facts(new, stated, by)
         stored = self._store_document(new, by)
         added = _joined(agent_facts, stored.added)
-        added.needs_review = reviews_of(self.facts, new.scope, added)
+        added.needs_review = self.facts.reviews_of(new.scope, added)
         self._add_traits(new.scope, stated, name_of(stored.document.path), by)
         return _remembered(added, stored.document.id, self._extraction_method(), "")
 
@@ -481,7 +474,8 @@ class DocumentService(FeatureService):
             added = self.facts.add(new.scope, [NewFact(new.text)], **by)
             return _Stored(replace(new, title=""), added, is_duplicate=False)
 
-        may_state_facts = self.chat or own_statements_in(new.text) or changes_in(new.text)
+        reading = read_text(new.text)
+        may_state_facts = self.chat or reading.own_statements or reading.sentences_of_change
         new = replace(new, status="extracting" if may_state_facts else "done")
 
         def draft(change_set: ChangeSet) -> DocumentVersion:

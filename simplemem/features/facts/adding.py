@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from simplemem.features.agent_statements import AGENT
-from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
+from simplemem.features.answers import FactEvent, FactReference, ReviewRequest
 from simplemem.features.collection import ChangeSet
-from simplemem.features.fact import Fact, Slot
+from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import (
@@ -18,10 +18,10 @@ from simplemem.features.facts.comparing import (
     SimilarFact,
     decide,
     facts_about,
-    facts_in_doubt,
 )
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
 from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.outcome import facts_disputed_by, outcome_of, without_past_update
 from simplemem.features.facts.outdating import (
     disputed_properties,
     disputed_since,
@@ -29,6 +29,7 @@ from simplemem.features.facts.outdating import (
 )
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reconciling import Verdict
+from simplemem.features.facts.reviews import review_by_meaning
 from simplemem.features.facts.unstated import topic_to_forget
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
@@ -37,8 +38,6 @@ from simplemem.store import now as local_time
 if TYPE_CHECKING:
     from simplemem.features.facts.fact import Ruling
 
-_MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
-_MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
 _FORGET_RULE: Final = "rule:forget"
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
@@ -61,16 +60,6 @@ class Origin:
     scope: str
     document_path: str  # "" if they are from no document
     is_outside: bool  # not the user's words: a web page
-
-
-class _Outcome(NamedTuple):
-    """What a new fact does to the current ones, as it was decided by rules and a model."""
-
-    event: str  # "ADD" or "UPDATE"
-    relation: str | None  # of an update: "UPDATES" if it replaces the target, or "EXTENDS"
-    rule: str  # the name of the rule or of the model that decided
-    target: Fact | None  # the fact that is replaced or extended
-    similar: Sequence[SimilarFact]  # facts that the user may have to compare with the new one
 
 
 class FactAdder:
@@ -134,10 +123,7 @@ class FactAdder:
     def _decide(self, new: NewFact) -> Decision:
         """Return what the rules say about a new fact. One that is over replaces no current fact."""
         decision = decide(self._service.extension, new.text, self._facts.values())
-        if _is_over(new) and decision.verdict.event == "UPDATE":
-            verdict = Verdict("ADD", rule=decision.verdict.rule)
-            return Decision(verdict, None, decision.similar)
-        return decision
+        return without_past_update(decision) if _is_over(new) else decision
 
     def _take_times(self, new: NewFact, known: Fact) -> None:
         """Set since when and until when a known fact holds, as the agent says that states it again.
@@ -186,7 +172,7 @@ class FactAdder:
         """Return whether a fact is current, and the new text may replace it."""
         if fact is None or self._facts.get(fact.path) is not fact:
             return False
-        return not fact.problem and not self._is_protected(fact)
+        return self._may_replace(fact)
 
     def _fact_of_last_event(self) -> Fact:
         """Return the fact that the last event is about, which must be current."""
@@ -272,7 +258,7 @@ class FactAdder:
         applicable: list[Ruling] = []
         if decision.verdict.event == "ADD" and not _is_over(new):
             applicable = [ruling for ruling in rulings if self._still_applies(ruling)]
-        outcome = self._without_forbidden_update(_combine(decision, applicable))
+        outcome = outcome_of(decision, applicable, self._may_replace)
 
         in_doubt = self._facts_in_doubt(new)
         memory_type = new.memory_type or memory_type_of(new.text, now()).name
@@ -291,19 +277,9 @@ class FactAdder:
         """Return whether the fact that a model was asked about has not changed meanwhile."""
         return self._facts.get(ruling.target.path) is ruling.target
 
-    def _without_forbidden_update(self, outcome: _Outcome) -> _Outcome:
-        """Return the outcome, or an addition if it would replace a fact that must stay.
-
-        Such a fact has a note that cannot be changed, or the user stated it and the new text is
-        from outside. It is then among the similar facts, so that the user may compare the two.
-        """
-        target = outcome.target
-        if target is None or outcome.relation != "UPDATES":
-            return outcome
-        if not target.problem and not self._is_protected(target):
-            return outcome
-        similar = [SimilarFact(target, 1.0), *outcome.similar]
-        return _Outcome("ADD", None, outcome.rule, None, similar)
+    def _may_replace(self, fact: Fact) -> bool:
+        """Return whether the note of a fact can be changed, and the new text may replace it."""
+        return not fact.problem and not self._is_protected(fact)
 
     def _write(
         self,
@@ -371,21 +347,11 @@ class FactAdder:
         del self._facts[old.path]
 
     def _facts_in_doubt(self, new: NewFact) -> list[Fact]:
-        """Return the current facts that a new one puts in doubt; none if it is over.
-
-        Its text says that they changed, but not to what; or the agent states another value for the
-        same key. Only facts that may be marked as disputed are returned.
-        """
+        """Return the current facts that a new one disputes and that may be marked; none if over."""
         if _is_over(new):
             return []
         facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
-        doubtful = facts_in_doubt(new.text, facts)
-        if new.decided_by == AGENT and new.slot is not None:
-            slot = new.slot
-            doubtful += [
-                fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
-            ]
-        return doubtful
+        return facts_disputed_by(new, facts)
 
     def _may_be_disputed(self, fact: Fact) -> bool:
         """Return whether a fact lasts, can be changed, and was not stored by this very call."""
@@ -419,23 +385,10 @@ class FactAdder:
             self.result.events[-1]["disputes"] = disputed_facts
 
     def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
-        """Enter into the result up to three current facts that a new one may replace.
-
-        They are those among `similar` whose cosine is 0.7 or more. The user decides.
-        """
-        candidates: list[ReviewCandidate] = []
-        for fact, similarity in similar:
-            if similarity < _MIN_SIMILARITY or fact.path not in self._facts:
-                continue
-            candidate = ReviewCandidate(
-                id=fact.id,
-                memory=fact.statement,
-                similarity=round((1 + similarity) / 2, 4),
-            )
-            candidates.append(candidate)
-
-        if candidates:
-            review = ReviewRequest(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+        """Enter into the result which current facts a new one may replace. The user decides."""
+        current = [pair for pair in similar if pair.fact.path in self._facts]
+        review = review_by_meaning(new, current)
+        if review is not None:
             self.result.needs_review.append(review)
 
     def _derive_all(self, rulings: Sequence[Ruling], new: Fact) -> None:
@@ -487,34 +440,3 @@ class FactAdder:
 def _is_over(new: NewFact) -> bool:
     """Return whether a new fact held in the past only."""
     return decay.is_past(new.valid_to, now())
-
-
-def _has_other_value(fact: Fact, slot: Slot) -> bool:
-    """Return whether a fact has the subject and the relation of a slot, and another value."""
-    if fact.slot is None:
-        return False
-    fact_parts = [part.casefold() for part in fact.slot]
-    slot_parts = [part.casefold() for part in slot]
-    return fact_parts[:2] == slot_parts[:2] and fact_parts[2] != slot_parts[2]
-
-
-def _combine(decision: Decision, rulings: Sequence[Ruling]) -> _Outcome:
-    """Return the outcome of the first ruling that replaces or extends a fact, else of the rules."""
-    for ruling in rulings:
-        if ruling.relation != "DERIVES":
-            return _Outcome(
-                event="UPDATE",
-                relation=ruling.relation,
-                rule=ruling.method,
-                target=ruling.target,
-                similar=decision.similar,
-            )
-
-    verdict = decision.verdict
-    return _Outcome(
-        event=verdict.event,
-        relation=verdict.relation,
-        rule=verdict.rule,
-        target=decision.target,
-        similar=decision.similar,
-    )

@@ -31,7 +31,6 @@ class MessageRules(NamedTuple):
     """The rules of one language."""
 
     statements: tuple[StatementRule, ...]  # in the order in which they are tried
-    not_stated: re.Pattern[str]  # in a sentence in which users state nothing of their own
     credential: re.Pattern[str]  # the name of one
     possessives: frozenset[str]  # "her": of a person who was named before
 
@@ -58,7 +57,6 @@ def _load(code: str) -> MessageRules:
         statements.append(StatementRule(category, confidence, key_form, pattern))
     return MessageRules(
         statements=tuple(statements),
-        not_stated=compile_pattern(patterns["not_stated"], pieces),
         credential=compile_pattern(patterns["credential"], pieces),
         possessives=frozenset(table["possessives"].split()),
     )

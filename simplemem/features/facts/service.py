@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
+from simplemem.features.answers import ReviewRequest
 from simplemem.features.changes import read_change
 from simplemem.features.collection import ChangeSet
 from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
@@ -22,6 +23,7 @@ from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import decide, facts_for_model, facts_in_doubt
 from simplemem.features.facts.fact import NewFact, fact_name, replace_statement
 from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.reviews import reviews_of_events
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs
@@ -261,6 +263,10 @@ class FactService(FeatureService):
             return []
 
     # Changing
+
+    def reviews_of(self, scope: str, added: AddResult) -> list[ReviewRequest]:
+        """Return which current facts of a scope the facts that were just added may replace."""
+        return reviews_of_events(added.events, added.needs_review, self.facts(scope))
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Replace the statement of a fact. Its id stays, and it is disputed no longer.

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -53,7 +54,7 @@ def is_small_talk(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.replace("’", "'").split())
-    for language in _LANGUAGES:
+    for language in courtesy_languages():
         if _is_question(plain, language) or _is_courtesy(plain, language):
             return True
     return False
@@ -62,7 +63,7 @@ def is_small_talk(sentence: str) -> bool:
 def _is_question(text: str, language: _Language) -> bool:
     """Return whether a text asks something, and states nothing in the form of a question."""
     words = text.rstrip(_END_OF_QUESTION)
-    if any(any_language.statement.fullmatch(words) for any_language in _LANGUAGES):
+    if any(any_language.statement.fullmatch(words) for any_language in courtesy_languages()):
         return False
     if _QUESTION_MARK_AT_END.search(text):
         return True
@@ -97,7 +98,7 @@ def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> 
     """
     if language.addressee.fullmatch(rest) or _is_question(rest, language):
         return True
-    if any(any_language.assertion.search(rest) for any_language in _LANGUAGES):
+    if any(any_language.assertion.search(rest) for any_language in courtesy_languages()):
         return False
     if kind == "thanks" and language.reason.fullmatch(rest):
         return True
@@ -122,7 +123,8 @@ def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
     return None
 
 
-def _load_languages() -> tuple[_Language, ...]:
+@lru_cache(maxsize=1)
+def courtesy_languages() -> tuple[_Language, ...]:
     """Return the languages in the file, in their order."""
     languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return tuple(_compile_language(sources) for sources in languages.values())
@@ -152,6 +154,3 @@ def _compile_courtesy(source: str) -> re.Pattern[str]:
 def _compile(source: str) -> re.Pattern[str]:
     """Return a pattern that ignores letter case."""
     return re.compile(source, re.IGNORECASE)
-
-
-_LANGUAGES: Final = _load_languages()

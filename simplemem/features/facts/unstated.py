@@ -3,7 +3,7 @@
 Beside small talk these are questions without a question mark, words of others, conditions, sarcasm,
 and requests to the assistant. A sentence that goes on with one of these, and names nothing that
 somebody could look up, is left out too. `words/unstated/` has the patterns, one file per language.
-In doubt a sentence is kept. Pure, but for reading those files when the module is imported.
+In doubt a sentence is kept. Pure, but for reading those files when the first sentence is judged.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import statement_to_forget
+from simplemem.features.pattern_pieces import compile_pattern
 
 _FOLDER: Final = Path(__file__).parent / "words" / "unstated"
 _LANGUAGE_CODES: Final = ("en", "es", "de", "fr")
@@ -57,7 +59,7 @@ def _is_empty(sentence: str) -> bool:
     if topic_to_forget(sentence):
         return False
     text = _plain(sentence)
-    if any(patterns["instruction"].search(text) for patterns in _LANGUAGES):
+    if any(patterns["instruction"].search(text) for patterns in unstated_patterns()):
         return False
     return is_small_talk(sentence) or is_unstated(sentence)
 
@@ -68,11 +70,21 @@ def topic_to_forget(sentence: str) -> str:
     It is in small letters, as in "callum and the course".
     """
     text = _plain(sentence[:_MAX_CHARACTERS])
-    for patterns in _LANGUAGES:
+    for patterns in unstated_patterns():
         match = patterns["forget"].search(text)
         if match is not None:
             return next(filter(None, match.groups()), "").strip()
     return ""
+
+
+def is_own(sentence: str) -> bool:
+    """Return whether a sentence of a message states something of its author's own.
+
+    A fact with a key is read only in such a sentence. This is stricter than `is_unstated`.
+    """
+    patterns_of_languages = unstated_patterns()
+    not_own = [patterns["not_own"] for patterns in patterns_of_languages if "not_own" in patterns]
+    return not any(pattern.search(sentence) for pattern in not_own)
 
 
 def is_unstated(sentence: str) -> bool:
@@ -84,7 +96,7 @@ def is_unstated(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS or statement_to_forget(sentence):
         return False
     text = _plain(sentence)
-    return any(_is_unstated_in(patterns, text) for patterns in _LANGUAGES)
+    return any(_is_unstated_in(patterns, text) for patterns in unstated_patterns())
 
 
 def _is_unstated_in(patterns: Mapping[str, re.Pattern[str]], text: str) -> bool:
@@ -101,11 +113,11 @@ def _goes_on(sentence: str) -> bool:
     text = _plain(sentence)
     if _NUMBER.search(sentence):
         return False
-    if any(patterns["goes_on"].search(text) for patterns in _LANGUAGES):
+    if any(patterns["goes_on"].search(text) for patterns in unstated_patterns()):
         return True
     if _NAME.search(sentence):
         return False
-    return not any(patterns["anchor"].search(text) for patterns in _LANGUAGES)
+    return not any(patterns["anchor"].search(text) for patterns in unstated_patterns())
 
 
 def _plain(sentence: str) -> str:
@@ -113,10 +125,13 @@ def _plain(sentence: str) -> str:
     return " ".join(sentence.lower().replace("’", "'").split()).rstrip(".! ")
 
 
+@lru_cache(maxsize=1)
+def unstated_patterns() -> tuple[Mapping[str, re.Pattern[str]], ...]:
+    """Return the patterns of each language by name, those of English first."""
+    return tuple(_load(code) for code in _LANGUAGE_CODES)
+
+
 def _load(code: str) -> Mapping[str, re.Pattern[str]]:
     """Return the patterns of a language by name. Raise re.error if one is not valid."""
     table = tomllib.loads((_FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
-    return {name: re.compile(source) for name, source in table.items()}
-
-
-_LANGUAGES: Final = tuple(_load(code) for code in _LANGUAGE_CODES)
+    return {name: compile_pattern(source, pieces={}) for name, source in table.items()}

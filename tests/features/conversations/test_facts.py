@@ -28,7 +28,7 @@ from simplemem.features.facts.key_notes import (
     new_fact,
     read_conversation_fact,
 )
-from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.stated import StatedFact, key_of
 from simplemem.note.note import read_note
 from simplemem.store import Read
@@ -38,7 +38,7 @@ LOCOMO = Path(__file__).parents[4] / "shared" / "data" / "locomo_half.json.gz"
 
 
 def facts_in(message: str) -> dict[str, str]:
-    return {fact.key: fact.value for fact in read_message(message).facts}
+    return {fact.key: fact.value for fact in read_text(message).facts}
 
 
 def traits_in(message: str) -> list[tuple[str, str, bool]]:
@@ -145,7 +145,7 @@ def test_conversations_of_others_state_almost_nothing() -> None:
         for _, text in doc["turns"]
     ]
     assert len(turns) == 2760
-    assert [fact for text in turns for fact in read_message(text).facts] == []
+    assert [fact for text in turns for fact in read_text(text).facts] == []
     assert [trait for text in turns for _, trait in read_traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
@@ -158,7 +158,7 @@ PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her nam
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
 def test_no_text_makes_the_rules_fail(text: str) -> None:
-    for fact in read_message(text).facts:
+    for fact in read_text(text).facts:
         assert fact.key and fact.value and fact.value in " ".join(text.split())
     read_traits(text)
 
@@ -281,7 +281,7 @@ OTHER_WORDS = {
 @pytest.fixture(scope="module")
 def vault_facts() -> list[Fact]:
     moment = datetime(2026, 11, 20, tzinfo=UTC)
-    stated_facts = [stated for message in MESSAGES for stated in read_message(message).facts]
+    stated_facts = [stated for message in MESSAGES for stated in read_text(message).facts]
     texts = [
         new_fact(stated, FactVersion(moment, stated.value, "x#^y"), "", NOW)
         for stated in stated_facts

@@ -1,24 +1,29 @@
-"""Find earlier facts that a new one may replace, for the agent or the user to decide. Pure.
+"""Which earlier facts a new one may replace, for the agent or the user to decide. Pure.
 
 Two facts of one person may be about the same thing without a rule that can tell. Nothing is
 superseded here: the agent sees the earlier fact and its id, and says so with `replaces`.
+Conversations and statements both ask here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from simplemem.features.answers import ReviewCandidate, ReviewRequest
+from simplemem.features.answers import FactEvent, ReviewCandidate, ReviewRequest
 from simplemem.features.changes import Subject, subject_of
 from simplemem.features.fact import Fact, Slot, normalize_name
+from simplemem.features.facts.comparing import SimilarFact
 from simplemem.note.words import shorten
 
-MAX_CANDIDATES: Final = 3  # of one new fact
+_MAX_CANDIDATES: Final = 3  # of one new fact
+_MAX_COMPARED: Final = 200  # current facts that are all compared with a new one
+_MIN_SIMILARITY: Final = 0.7  # cosine from which a fact that no rule decided about is a candidate
 _MIN_SHARE: Final = 0.5  # of the words of two names; a candidate has more in common
 _MAX_TEXT: Final = 200  # characters of a fact in a sentence for the agent
 _HOW_TO_CONFIRM: Final = "If so, pass the new fact in facts, with replaces set to that id."
+_STORING_EVENTS: Final = ("ADD", "UPDATE")
 
 
 class _Candidate(NamedTuple):
@@ -26,6 +31,74 @@ class _Candidate(NamedTuple):
 
     fact: Fact
     likeness: float
+
+
+def review_by_name(new: Fact, earlier_facts: Iterable[Fact]) -> ReviewRequest | None:
+    """Return the request to decide which earlier facts a new one replaces, None without candidates.
+
+    The candidates are those of `candidates_for`.
+    """
+    candidates = candidates_for(new, earlier_facts)
+    return review_request(new.id, candidates) if candidates else None
+
+
+def review_of_doubt(id_: str, doubtful: Iterable[Fact]) -> ReviewRequest | None:
+    """Return the request to decide which facts the turn `id_` replaces, that puts all in doubt.
+
+    Return None if there are none.
+    """
+    candidates = [_candidate_of(fact, 1.0) for fact in doubtful]
+    return review_request(id_, candidates) if candidates else None
+
+
+def review_by_meaning(new: Fact, similar: Iterable[SimilarFact]) -> ReviewRequest | None:
+    """Return the request to decide which current facts with a like meaning a new one replaces.
+
+    They are up to three whose cosine is 0.7 or more, in the order of `similar`. Return None if
+    there are none.
+    """
+    candidates = [
+        ReviewCandidate(
+            id=fact.id,
+            memory=fact.statement,
+            similarity=round((1 + similarity) / 2, 4),
+        )
+        for fact, similarity in similar
+        if similarity >= _MIN_SIMILARITY
+    ]
+    if not candidates:
+        return None
+    return ReviewRequest(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+
+
+def reviews_of_events(
+    events: Sequence[FactEvent],
+    by_meaning: Iterable[ReviewRequest],
+    current_facts: Iterable[Fact],
+) -> list[ReviewRequest]:
+    """Return which current facts those may replace that the events of one call stored.
+
+    They are those in doubt because of a new fact, those about the same thing, and those that
+    `by_meaning` has for it; up to three per new fact, each once.
+    """
+    facts = {fact.id: fact for fact in current_facts}
+    new_ids = {event["id"] for event in events}
+    earlier_facts = [fact for fact in facts.values() if fact.id not in new_ids]
+    similar = {request["id"]: request["candidates"] for request in by_meaning}
+
+    requests: list[ReviewRequest] = []
+    for event in events:
+        new = facts.get(event["id"])
+        if new is None or event["event"] not in _STORING_EVENTS:
+            continue
+        candidates = [_candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
+        candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
+        candidates += _with_times(similar.get(new.id, []), facts)
+        known_ids = {event.get("previous", event)["id"], new.id}
+        candidates = _without_repeats(candidates, known_ids)
+        if candidates:
+            requests.append(review_request(new.id, candidates[:_MAX_CANDIDATES]))
+    return requests
 
 
 def candidates_for(new: Fact, earlier_facts: Iterable[Fact]) -> list[ReviewCandidate]:
@@ -41,7 +114,7 @@ def candidates_for(new: Fact, earlier_facts: Iterable[Fact]) -> list[ReviewCandi
             found.append(_Candidate(fact, likeness))
 
     found.sort(key=itemgetter(1), reverse=True)
-    return [candidate_of(fact, likeness) for fact, likeness in found[:MAX_CANDIDATES]]
+    return [_candidate_of(fact, likeness) for fact, likeness in found[:_MAX_CANDIDATES]]
 
 
 def find_restated(slot: Slot, facts: Iterable[Fact]) -> Fact | None:
@@ -61,7 +134,7 @@ def find_restated(slot: Slot, facts: Iterable[Fact]) -> Fact | None:
     return None
 
 
-def candidate_of(fact: Fact, similarity: float) -> ReviewCandidate:
+def _candidate_of(fact: Fact, similarity: float) -> ReviewCandidate:
     """Return an earlier fact as a candidate, with since when it holds if that is known."""
     candidate = ReviewCandidate(id=fact.id, memory=text_of(fact), similarity=round(similarity, 4))
     if fact.valid_from is not None:
@@ -143,3 +216,43 @@ def _shared_name(new: Subject, old: Subject) -> float:
         if words:
             best = max(best, len(shared) / len(words))
     return best if best > _MIN_SHARE else 0.0
+
+
+def _disputed_by(event: FactEvent, facts: Mapping[str, Fact]) -> list[Fact]:
+    """Return the current facts that the new fact of an event puts in doubt."""
+    ids = [reference["id"] for reference in event.get("disputes", [])]
+    return [facts[id_] for id_ in ids if id_ in facts]
+
+
+def _facts_to_compare(new: Fact, facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return the facts with which a new one is compared: all if they are up to 200.
+
+    Otherwise they are those with the same relation.
+    """
+    if len(facts) <= _MAX_COMPARED:
+        return facts
+    return [fact for fact in facts if fact.key and fact.key == new.key][:_MAX_COMPARED]
+
+
+def _with_times(
+    candidates: Iterable[ReviewCandidate], facts: Mapping[str, Fact]
+) -> list[ReviewCandidate]:
+    """Return candidates with since when they hold, without those that do not hold any more."""
+    return [
+        _candidate_of(facts[candidate["id"]], candidate["similarity"])
+        for candidate in candidates
+        if candidate["id"] in facts
+    ]
+
+
+def _without_repeats(
+    candidates: Iterable[ReviewCandidate], known_ids: Iterable[str]
+) -> list[ReviewCandidate]:
+    """Return candidates, each once, without those with one of the known ids."""
+    ids = set(known_ids)
+    different = []
+    for candidate in candidates:
+        if candidate["id"] not in ids:
+            ids.add(candidate["id"])
+            different.append(candidate)
+    return different

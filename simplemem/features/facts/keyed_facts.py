@@ -1,19 +1,13 @@
-"""What users state in their messages: its sentences, its facts with a key, and what has changed.
+"""Facts with a key in the sentences of a text, by the rules of `message_rules`. Pure.
 
-A message is split, and each of its sentences is judged, once. The rules of `message_rules` read
-only what users state as their own: no question, condition, quotation or words of others. In doubt
-they read nothing. Pure.
+The caller passes only sentences in which the author states something of their own.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from simplemem.features.changes import Change, read_change
 from simplemem.features.facts.message_rules import (
     MessageRules,
     StatementRule,
@@ -21,85 +15,24 @@ from simplemem.features.facts.message_rules import (
     names_credential,
 )
 from simplemem.features.facts.stated import StatedFact, key_of
-from simplemem.note.sentences import sentence_spans
 
-_QUOTED: Final = re.compile(
-    r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL
-)
-_MAX_SENTENCE: Final = 500  # characters
 _MAX_VALUE_WORDS: Final = 5  # of a value that becomes part of a key
-_MAX_KEPT: Final = 32  # messages whose readings are kept: one exchange asks for its own repeatedly
 
 
-@dataclass(frozen=True)
-class MessageReading:
-    """What a message states. Each part is read when it is first asked for."""
+def read_keyed_facts(sentences: Iterable[str]) -> list[StatedFact]:
+    """Return the facts that the sentences of one text state, the last one of each key.
 
-    message: str
-
-    @cached_property
-    def sentences(self) -> Sequence[str]:
-        """The sentences without what they quote, each on one line, in their order.
-
-        Sentences of more than 500 characters are left out.
-        """
-        return tuple(_unquoted_sentences(self.message))
-
-    @cached_property
-    def stated(self) -> Sequence[str]:
-        """The sentences in which the user states something of their own, in their order."""
-        return tuple(sentence for sentence in self.sentences if _is_own(sentence))
-
-    @cached_property
-    def changes(self) -> Mapping[str, Change]:
-        """What the user states has changed, by the sentence that states it."""
-        changes = {}
-        for sentence in self.stated:
-            change = read_change(sentence)
-            if change is not None:
-                changes[sentence] = change
-        return changes
-
-    @cached_property
-    def facts(self) -> Sequence[StatedFact]:
-        """The facts that the user states, the last one of each key.
-
-        They are in the order in which their keys first occur.
-        """
-        reader = _FactReader()
-        for sentence in self.stated:
-            for rules in message_rules():
-                reader.read_sentence(sentence, rules)
-        return tuple(reader.facts.values())
-
-
-@lru_cache(maxsize=_MAX_KEPT)
-def read_message(message: str) -> MessageReading:
-    """Return what a message states. The same message gives the same reading while it is kept."""
-    return MessageReading(message)
-
-
-def _is_own(sentence: str) -> bool:
-    """Return whether a sentence states something of its author's own, in any language."""
-    return not any(rules.not_stated.search(sentence) for rules in message_rules())
-
-
-def _unquoted_sentences(message: str) -> Iterator[str]:
-    """Yield the sentences of a message as `MessageReading.sentences` has them."""
-    text = _QUOTED.sub(_blank_out, message)
-    for start, stop in sentence_spans(text):
-        sentence = " ".join(text[start:stop].split())
-        if len(sentence) <= _MAX_SENTENCE:
-            yield sentence
-
-
-def _blank_out(match: re.Match[str]) -> str:
-    """Return as many spaces as the match has characters, with its line breaks kept."""
-    return re.sub(r"[^\n]", " ", match[0])
+    They are in the order in which their keys first occur.
+    """
+    reader = _FactReader()
+    for sentence in sentences:
+        for rules in message_rules():
+            reader.read_sentence(sentence, rules)
+    return list(reader.facts.values())
 
 
 class _FactReader:
-    """Collects the facts of one message. Guards what "her" and "the new one" refer to."""
+    """Collects the facts of one text. Guards what "her" and "the new one" refer to."""
 
     def __init__(self) -> None:
         """Make a reader without facts. `facts` has the facts that were read so far, by key."""
