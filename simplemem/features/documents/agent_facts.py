@@ -145,7 +145,8 @@ def reviews_of(service: FactService, scope: str, added: AddResult) -> list[Revie
         candidates = [candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
         candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
         candidates += _with_times(similar.get(new.id, []), facts)
-        known_ids = {event.get("previous", event)["id"], new.id}
+        replaced = [event.get("previous", event), *event.get("also_replaced", [])]
+        known_ids = {new.id, *(reference["id"] for reference in replaced)}
         candidates = _without_repeats(candidates, known_ids)
         if candidates:
             requests.append(review_request(new.id, candidates[:MAX_CANDIDATES]))
@@ -177,7 +178,7 @@ def _in_own_words(statement: NewFact, fact: AgentFact) -> NewFact:
         valid_from=fact.since or statement.valid_from,
         valid_to=fact.until or statement.valid_to,
         decided_by=AGENT,
-        replaces=fact.replaces,
+        replaces=fact.replaced_ids,
     )
 
 
@@ -217,7 +218,7 @@ def _in_words_of_agent(fact: AgentFact, current: Iterable[Fact], quote: str = ""
         quote=quote,
         confidence=_CONFIDENCE,
         decided_by=AGENT,
-        replaces=fact.replaces,
+        replaces=fact.replaced_ids,
     )
 
 

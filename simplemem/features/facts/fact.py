@@ -54,7 +54,7 @@ class NewFact(NamedTuple):
     quote: str = ""  # the words from which it was extracted, if they differ
     confidence: float = 1.0
     decided_by: str = ""  # the model that extracted it; "": the rule that stores it
-    replaces: str = ""  # the id of the current fact that it makes outdated, if the caller knows it
+    replaces: tuple[str, ...] = ()  # ids of the current facts that the caller says are outdated
     rulings: tuple[Ruling, ...] | None = None  # of a model that saw the current facts, if one did
 
 
