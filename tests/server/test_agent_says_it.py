@@ -247,6 +247,51 @@ def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -
     assert "status: active" in note(vault, "atoms/ann/My room*.md")
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_what_an_agent_read_about_someone_else_disputes_nothing_of_the_user(
+    vault: Path, is_read: bool
+) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "remembrances") as client:
+            await call(
+                client,
+                "add_memory",
+                content="It is my husband Graham who cooks.",
+                facts=[{"key": "husband", "value": "Graham"}],
+                user_id="ann",
+            )
+            widow = {"key": "state", "value": "widowed", "subject": "neighbour Pauline"}
+            await call(
+                client,
+                "add_memory",
+                content="I need a card for Pauline next door, her husband passed away on Sunday.",
+                facts=[widow] if is_read else [],
+                user_id="ann",
+            )
+
+    run(talk)
+    is_disputed = "status: disputed" in note(vault, "atoms/ann/It is my*.md")
+    assert is_disputed == (not is_read)
+
+
+def test_an_agent_that_names_what_is_outdated_puts_no_other_fact_in_doubt(vault: Path) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "remembrances") as client:
+            for text, key, value in (
+                ("I bowl on Mondays.", "sport", "bowl"),
+                ("I row on Sundays.", "hobby", "row"),
+            ):
+                fact = {"key": key, "value": value}
+                stored = await call(client, "add_memory", content=text, facts=[fact], user_id="ann")
+            rowing = stored["events"][0]["id"]
+            fact = {"key": "sport", "value": "climb", "replaces": rowing}
+            await call(client, "add_memory", content="I climb now.", facts=[fact], user_id="ann")
+
+    run(talk)
+    assert "status: superseded" in note(vault, "atoms/ann/I row*.md")
+    assert "status: active" in note(vault, "atoms/ann/I bowl*.md")
+
+
 WRONG_FACTS = [
     ({"key": "home", "value": "Rome", "place": "x"}, "invalid", "'facts.0.place' is unknown"),
     ({"key": "home", "value": "Rome", "since": "last spring"}, "invalid", "must be a date such as"),

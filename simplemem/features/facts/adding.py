@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from simplemem.features.agent_statements import AGENT
 from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
+from simplemem.features.changes import read_change
 from simplemem.features.collection import ChangeSet
-from simplemem.features.fact import Fact, Slot
+from simplemem.features.fact import Fact, Slot, normalize_name
 from simplemem.features.facts import decay
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import (
@@ -35,7 +36,7 @@ from simplemem.note.dates import format_moment, now
 from simplemem.store import now as local_time
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.fact import Ruling
+    from simplemem.features.facts.fact import AgentReading, Ruling
 
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3
@@ -390,13 +391,16 @@ class FactAdder:
         """Return the current facts that a new one puts in doubt; none if it is over.
 
         Its text says that they changed, but not to what; or the agent states another value for the
-        same key. Only facts that may be marked as disputed are returned.
+        same key, and not which fact that replaces. Only facts that may be marked as disputed are
+        returned.
         """
         if _is_over(new):
             return []
         facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
         doubtful = facts_in_doubt(new.text, facts)
-        if new.decided_by == AGENT and new.slot is not None:
+        if read_change(new.text) is None:
+            doubtful = [fact for fact in doubtful if _may_be_meant(fact, new.agent_reading)]
+        if new.decided_by == AGENT and new.slot is not None and not new.replaces:
             slot = new.slot
             doubtful += [
                 fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
@@ -503,6 +507,27 @@ class FactAdder:
 def _is_over(new: NewFact) -> bool:
     """Return whether a new fact held in the past only."""
     return decay.is_past(new.valid_to, now())
+
+
+def _may_be_meant(fact: Fact, reading: AgentReading | None) -> bool:
+    """Return whether a text that names no fact may mean this one, after what an agent read in it.
+
+    It does not if the agent names the facts that are outdated, or if all that it read is about
+    others. Two names are of one subject if they share a word: "Becky" and "sister Becky".
+    """
+    if reading is None:
+        return True
+    if reading.names_replaced:
+        return False
+    if fact.slot is None:
+        return True
+    names = normalize_name(fact.slot.subject).split()
+    for subject in reading.subjects:
+        words = normalize_name(subject).split()
+        is_user = not words and not names
+        if is_user or not set(words).isdisjoint(names):
+            return True
+    return False
 
 
 def _has_other_value(fact: Fact, slot: Slot) -> bool:
