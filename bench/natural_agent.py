@@ -6,7 +6,7 @@ What it understood is what the annotation says. It passes an argument only if th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from bench.natural_material import ConstraintItem, FactId, GoldFact, Person, Statement
@@ -33,27 +33,21 @@ def agent_speaker(
     return arguments
 
 
-def _fact_argument(fact: GoldFact, known: Mapping[FactId, str], today: str) -> dict[str, str]:
+def _fact_argument(fact: GoldFact, known: Mapping[FactId, str], today: str) -> dict[str, Any]:
     """Return a fact as an agent passes it, without what is empty.
 
-    A tool takes one id of a fact that is outdated. It gets the first one that was stored. An
-    appointment is known from now on, so that a beginning after today is left out.
+    An appointment is known from now on, so that a beginning after today is left out.
     """
-    replaced = [known[fact_id] for fact_id in fact.replaces if fact_id in known]
     since = _date(fact.since)
-    argument = {
+    argument: dict[str, Any] = {
         "key": fact.key,
         "value": fact.value,
         "subject": "" if fact.subject == _THE_USER else fact.subject,
         "since": since if since <= today else "",
         "until": _date(fact.until),
-        "replaces": _first(replaced),
+        "replaces": [known[fact_id] for fact_id in fact.replaces if fact_id in known],
     }
     return {name: value for name, value in argument.items() if value}
-
-
-def _first(ids: Iterable[str]) -> str:
-    return next(iter(ids), "")
 
 
 def _date(text: str) -> str:

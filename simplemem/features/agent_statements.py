@@ -22,6 +22,7 @@ AGENT: Final = "agent"
 
 _MAX_NAME: Final = 200  # characters of a subject, an id or the name of the user
 _MAX_FACT: Final = 100_000  # characters of a key or a value, as of a message
+_MAX_REPLACED: Final = 50  # facts that one fact replaces
 _MAX_TRAIT: Final = 500  # characters of a constraint or a preference
 _HINT_TOO_LONG: Final = "Nothing was stored. Give a shorter one."
 _YEAR_AND_MONTH: Final = re.compile(r"(\d{4})(?:-(\d\d))?")
@@ -40,7 +41,13 @@ class AgentFact(NamedTuple):
     subject: str = ""  # whom or what it is about; "" for the user
     since: datetime | None = None
     until: datetime | None = None
-    replaces: str = ""  # the id of the earlier fact that it makes outdated
+    replaces: str | Sequence[str] = ()  # the ids of the earlier facts that it makes outdated
+
+    @property
+    def replaced_ids(self) -> tuple[str, ...]:
+        """The ids of the earlier facts that it makes outdated, each once and in their order."""
+        ids = [self.replaces] if isinstance(self.replaces, str) else self.replaces
+        return tuple(dict.fromkeys(id_ for id_ in ids if id_))
 
     @property
     def relation(self) -> str:
@@ -130,12 +137,21 @@ def _check_fact(fact: AgentFact, user_name: str) -> AgentFact:
     subject = _on_one_line(fact.subject, "subject of a fact", _MAX_NAME)
     if subject.casefold() in {*_USER, user_name.casefold()}:
         subject = ""
-    return fact._replace(
-        key=key,
-        value=value,
-        subject=subject,
-        replaces=_on_one_line(fact.replaces, "id of a replaced fact", _MAX_NAME),
-    )
+    return fact._replace(key=key, value=value, subject=subject, replaces=_check_ids(fact))
+
+
+def _check_ids(fact: AgentFact) -> list[str]:
+    """Return the ids of the facts that a fact replaces, each on one line.
+
+    Raise Invalid or TooLong.
+    """
+    ids = fact.replaced_ids
+    if len(ids) > _MAX_REPLACED:
+        raise Invalid(
+            f"the fact {fact.key[:80]!r} replaces {len(ids)} facts; the limit is {_MAX_REPLACED}",
+            hint="Nothing was stored. Give the others with another fact.",
+        )
+    return [_on_one_line(id_, "id of a replaced fact", _MAX_NAME) for id_ in ids]
 
 
 def _check_times(fact: AgentFact) -> None:

@@ -34,6 +34,7 @@ class FactEvent(TypedDict):
     memory: str
     rule: str
     previous: NotRequired[FactReference]
+    also_replaced: NotRequired[list[FactReference]]
     disputes: NotRequired[list[FactReference]]
 
 

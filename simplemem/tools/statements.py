@@ -42,7 +42,9 @@ class FactIn(Arguments):
     subject: Annotated[str, about("if not the user")] = ""
     since: _Date = ""
     until: _Date = ""
-    replaces: Annotated[str, about("id of the fact it makes outdated")] = ""
+    replaces: Annotated[Several[str], about("ids of facts it makes outdated")] = Field(
+        default_factory=list
+    )
 
     def as_agent_fact(self) -> AgentFact:
         """Return the fact with its dates as times."""

@@ -109,6 +109,34 @@ def test_an_agent_confirms_in_a_conversation_what_a_fact_replaces(vault: Path) -
     assert "valid_to" not in note(vault, "facts/home.md")
 
 
+def test_one_fact_of_a_conversation_replaces_several_in_one_step(vault: Path) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "hmlr") as client:
+            await call(
+                client,
+                "store_conversation",
+                message="I teach in Ghent and rent a room there.",
+                timestamp="2026-03-02T10:00:00Z",
+                facts=[{"key": "job", "value": "teacher"}, {"key": "home", "value": "Ghent"}],
+            )
+            change = await call(
+                client,
+                "store_conversation",
+                message="I sail around the world now.",
+                timestamp="2026-06-20T10:00:00Z",
+                facts=[{"key": "days", "value": "sailing", "replaces": ["job", "home"]}],
+            )
+            assert [fact["id"] for fact in change["replaced"]] == ["job", "home"]
+
+    run(talk)
+    for name in ("home", "job"):
+        assert 'superseded_by: "[[days]]"' in note(vault, f"facts/{name}.md")
+
+    undo(vault, "facts/job")
+    assert "superseded_by" not in note(vault, "facts/job.md")
+    assert "superseded_by" not in note(vault, "facts/home.md")
+
+
 REMEMBER = {
     "remembrances": ("add_memory", "user_id", "events"),
     "supermemento": ("ingest_text", "container_tag", "memories"),
@@ -177,6 +205,91 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
     undo(vault, "atoms/ann/I've got a flat by the harbour in Hamburg")
     restored = note(vault, "atoms/ann/I've got a flat*.md")
     assert "status: active" in restored and "valid_to" not in restored
+
+
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+    user = {user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            ids = []
+            for text, fact in (
+                ("I teach at a school in Ghent.", {"key": "job", "value": "teach"}),
+                ("My room is above a bakery.", {"key": "home", "value": "above a bakery"}),
+            ):
+                stored = await call(client, tool, content=text, facts=[fact], **user)
+                ids.append(stored[events][0]["id"])
+
+            fact = {"key": "days", "value": "sail", "replaces": ids}
+            change = await call(
+                client, tool, content="I sail around the world now.", facts=[fact], **user
+            )
+            [update] = change[events]
+            assert update["previous"]["id"] == ids[0]
+            assert [other["id"] for other in update["also_replaced"]] == [ids[1]]
+            assert "needs_review" not in change or not change["needs_review"]
+
+            wrong = {**fact, "value": "row", "replaces": [update["id"], "atom_0"]}
+            error = await error_of(
+                client, tool, content="I row around the world.", facts=[wrong], **user
+            )
+            assert error["code"] == "not_found"
+
+    run(talk)
+    assert "status: superseded" in note(vault, "atoms/ann/I teach*.md")
+    assert "status: superseded" in note(vault, "atoms/ann/My room*.md")
+    assert "status: active" in note(vault, "atoms/ann/I sail*.md")
+
+    undo(vault, "atoms/ann/I teach at a school in Ghent")
+    assert "status: active" in note(vault, "atoms/ann/I teach*.md")
+    assert "status: active" in note(vault, "atoms/ann/My room*.md")
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_what_an_agent_read_about_someone_else_disputes_nothing_of_the_user(
+    vault: Path, is_read: bool
+) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "remembrances") as client:
+            await call(
+                client,
+                "add_memory",
+                content="It is my husband Graham who cooks.",
+                facts=[{"key": "husband", "value": "Graham"}],
+                user_id="ann",
+            )
+            widow = {"key": "state", "value": "widowed", "subject": "neighbour Pauline"}
+            await call(
+                client,
+                "add_memory",
+                content="I need a card for Pauline next door, her husband passed away on Sunday.",
+                facts=[widow] if is_read else [],
+                user_id="ann",
+            )
+
+    run(talk)
+    is_disputed = "status: disputed" in note(vault, "atoms/ann/It is my*.md")
+    assert is_disputed == (not is_read)
+
+
+def test_an_agent_that_names_what_is_outdated_puts_no_other_fact_in_doubt(vault: Path) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "remembrances") as client:
+            for text, key, value in (
+                ("I bowl on Mondays.", "sport", "bowl"),
+                ("I row on Sundays.", "hobby", "row"),
+            ):
+                fact = {"key": key, "value": value}
+                stored = await call(client, "add_memory", content=text, facts=[fact], user_id="ann")
+            rowing = stored["events"][0]["id"]
+            fact = {"key": "sport", "value": "climb", "replaces": rowing}
+            await call(client, "add_memory", content="I climb now.", facts=[fact], user_id="ann")
+
+    run(talk)
+    assert "status: superseded" in note(vault, "atoms/ann/I row*.md")
+    assert "status: active" in note(vault, "atoms/ann/I bowl*.md")
 
 
 WRONG_FACTS = [

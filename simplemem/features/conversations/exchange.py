@@ -170,7 +170,7 @@ def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
         subject=stated.subject,
         since=stated.since,
         until=stated.until,
-        replaces=stated.replaces,
+        replaces=stated.replaced_ids,
     )
 
 

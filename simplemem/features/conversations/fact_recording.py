@@ -61,17 +61,16 @@ class FactRecorder:
         note cannot be changed, and TooLong.
         """
         # All are looked up before any is stored: an id names a fact that was there before.
-        replaced_paths = [self._path_of_replaced(stated) for stated in self._exchange.facts]
+        replaced_paths = [self._paths_of_replaced(stated) for stated in self._exchange.facts]
         replaced_by_key = {}
-        for stated, replaced_path in zip(self._exchange.facts, replaced_paths, strict=True):
+        for stated, paths in zip(self._exchange.facts, replaced_paths, strict=True):
             row = self._notes.store_fact(self._change_set, stated, self._turn, topic_path, topic_id)
             self._result.facts.append(row)
-            replaced_by_key[row["key"]] = replaced_path
+            replaced_by_key[row["key"]] = paths
 
         new_facts = self._new_facts()
         for fact in new_facts:
-            old_path = replaced_by_key[fact.key]
-            if old_path:
+            for old_path in replaced_by_key[fact.key]:
                 self._supersede(old_path, fact)
 
         self._end_facts()
@@ -80,14 +79,13 @@ class FactRecorder:
         self._request_reviews(new_facts, doubtful)
         return self._result
 
-    def _path_of_replaced(self, stated: StatedFact) -> str:
-        """Return the path of the fact that a new one replaces, "" if it names none.
+    def _paths_of_replaced(self, stated: StatedFact) -> list[str]:
+        """Return the paths of the facts that a new one replaces, each once.
 
-        Raises NotFound if no fact has the id, and Unreadable if its note cannot be changed.
+        Raises NotFound if no fact has one of the ids, and Unreadable if a note cannot be changed.
         """
-        if not stated.replaces:
-            return ""
-        return self._notes.find_fact(self._change_set, stated.replaces).path
+        paths = [self._notes.find_fact(self._change_set, id_).path for id_ in stated.replaces]
+        return list(dict.fromkeys(paths))
 
     def _new_facts(self) -> list[Fact]:
         """Return the facts of the exchange as their notes have them now, in their order.

@@ -157,8 +157,8 @@ class _AnswerReader:
         if not value or value.casefold() not in evidence.casefold():
             return None
 
-        replaces = _read_line(row, "replaces")
-        if replaces and replaces not in self._question.facts:
+        replaced_id = _read_line(row, "replaces")
+        if replaced_id and replaced_id not in self._question.facts:
             return None
         subject = _read_line(row, "about")
         if len(subject) > _MAX_NAME:
@@ -172,10 +172,11 @@ class _AnswerReader:
         key = key_of(name)
         if not key:
             return None
-        if key in earlier or self._is_key_of_another(key, value, replaces):
+        if key in earlier or self._is_key_of_another(key, value, replaced_id):
             # Another version of a fact replaces its value, which only `replaces` may ask for.
             name = f"{name} {value}"
         fact = make_fact(self._method, name, value, evidence, _CONFIDENCE)
+        replaces = (replaced_id,) if replaced_id else ()
         return fact._replace(subject=subject, since=since, until=until, replaces=replaces)
 
     def _evidence_of(self, row: Mapping[str, Any]) -> str:
@@ -194,10 +195,10 @@ class _AnswerReader:
         is_in_order = until is None or since <= until
         return since <= latest and is_in_order
 
-    def _is_key_of_another(self, key: str, value: str, replaces: str) -> bool:
+    def _is_key_of_another(self, key: str, value: str, replaced_id: str) -> bool:
         """Return whether a fact with the key and another value holds and is not replaced."""
         for id_, fact in self._question.facts.items():
-            if fact.key == key and fact.value != value and id_ != replaces:
+            if fact.key == key and fact.value != value and id_ != replaced_id:
                 return True
         return False
 
@@ -292,8 +293,8 @@ def still_held(facts: Sequence[StatedFact], current_ids: Collection[str]) -> lis
     """
     held = []
     for fact in facts:
-        is_gone = bool(fact.replaces) and fact.decided_by != AGENT
-        if is_gone and fact.replaces not in current_ids:
-            fact = fact._replace(replaces="")
+        if fact.decided_by != AGENT:
+            replaces = tuple(id_ for id_ in fact.replaces if id_ in current_ids)
+            fact = fact._replace(replaces=replaces)
         held.append(fact)
     return held

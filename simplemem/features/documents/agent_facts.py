@@ -15,7 +15,7 @@ from typing import Final
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
 from simplemem.features.conversations.profile import Trait
 from simplemem.features.fact import Fact, Slot
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.fact import AgentReading, NewFact
 from simplemem.features.facts.language import MAX_READ
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
@@ -58,7 +58,18 @@ def with_agent_facts(
         (over if is_over else new_facts).append(in_words)
     if stated.user_name:
         new_facts.append(NewFact(f"My name is {stated.user_name}.", decided_by=AGENT))
-    return over + new_facts
+    reading = _reading_of(stated)
+    return [fact._replace(agent_reading=reading) for fact in [*over, *new_facts]]
+
+
+def _reading_of(stated: AgentStatements) -> AgentReading | None:
+    """Return what the facts of an agent say of the whole text; None if it states no fact."""
+    if not stated.facts:
+        return None
+    return AgentReading(
+        subjects=frozenset(fact.subject for fact in stated.facts),
+        names_replaced=any(fact.replaced_ids for fact in stated.facts),
+    )
 
 
 def _undivided(statements: Iterable[NewFact], facts: Sequence[AgentFact]) -> list[NewFact]:
@@ -138,7 +149,7 @@ def _in_own_words(statement: NewFact, fact: AgentFact) -> NewFact:
         valid_from=fact.since or statement.valid_from,
         valid_to=fact.until or statement.valid_to,
         decided_by=AGENT,
-        replaces=fact.replaces,
+        replaces=fact.replaced_ids,
     )
 
 
@@ -178,7 +189,7 @@ def _in_words_of_agent(fact: AgentFact, current: Iterable[Fact], quote: str = ""
         quote=quote,
         confidence=_CONFIDENCE,
         decided_by=AGENT,
-        replaces=fact.replaces,
+        replaces=fact.replaced_ids,
     )
 
 

@@ -303,8 +303,8 @@ class DocumentService(FeatureService):
         Nothing is stored then.
         """
         for fact in stated.facts:
-            if fact.replaces:
-                self.facts.find(fact.replaces, scope)
+            for id_ in fact.replaced_ids:
+                self.facts.find(id_, scope)
 
     def _add_agent_facts(
         self, document: Document, stated: AgentStatements, by: AuthorArgs

@@ -105,7 +105,7 @@ class FactAdder:
 
         decision = self._decide(new)
         replaced = self._replaced_by(new)
-        if replaced is not None:
+        if replaced:
             self._replace(replaced, new, decision)
             return
 
@@ -147,26 +147,30 @@ class FactAdder:
         else:
             self._facts[known.path] = changed
 
-    def _replace(self, replaced: Fact, new: NewFact, decision: Decision) -> None:
-        """Store a fact that the caller says replaces another one, and report that.
+    def _replace(self, replaced: Sequence[Fact], new: NewFact, decision: Decision) -> None:
+        """Store a fact that the caller says replaces others, at least one, and report that.
 
-        A fact that is stated already gets no second note: it replaces the other one itself. What
-        the rules say that the new fact makes outdated is replaced too. `decision` is theirs.
+        A fact that is stated already gets no second note: it replaces the others itself. What the
+        rules say that the new fact makes outdated is replaced too. `decision` is theirs.
         """
         rule = new.decided_by or AGENT
-        target = decision.target
-        is_stated = decision.verdict.event == "NOOP" and target is not replaced
-        if is_stated and self._may_change(target) and self._may_change(replaced):
-            self._change_set.set(target.path, updates=self._service.link_text(replaced.path))
+        first = replaced[0]
+        others = [fact for fact in replaced[1:] if self._may_change(fact)]
+        target = None if decision.target in replaced else decision.target
+        is_stated = decision.verdict.event == "NOOP"
+        if is_stated and self._may_change(target) and self._may_change(first):
+            self._change_set.set(target.path, updates=self._service.link_text(first.path))
             self._take_times(new, target)
-            self._supersede(replaced, self._facts[target.path])
-            self._report("UPDATE", "UPDATES", target, rule, replaced)
+            restated = self._facts.get(target.path, target)
+            self._supersede(first, restated)
+            self._report("UPDATE", "UPDATES", target, rule, first)
+            self._supersede_too(others, restated)
             return
 
-        verdict = Verdict("UPDATE", "UPDATES", rule=rule)
-        self._store(new, Decision(verdict, replaced, decision.similar), rulings=())
         if decision.verdict.relation == "UPDATES" and self._may_change(target):
-            self._supersede(target, self._fact_of_last_event())
+            others.append(target)
+        verdict = Verdict("UPDATE", "UPDATES", rule=rule)
+        self._store(new, Decision(verdict, first, decision.similar), rulings=(), others=others)
 
     def _may_change(self, fact: Fact | None) -> TypeGuard[Fact]:
         """Return whether a fact is current, and the new text may replace it."""
@@ -174,25 +178,21 @@ class FactAdder:
             return False
         return self._may_replace(fact)
 
-    def _fact_of_last_event(self) -> Fact:
-        """Return the fact that the last event is about, which must be current."""
-        id_ = self.result.events[-1]["id"]
-        return next(fact for fact in self._facts.values() if fact.id == id_)
+    def _replaced_by(self, new: NewFact) -> list[Fact]:
+        """Return the current facts that a new one says it replaces, in their order.
 
-    def _replaced_by(self, new: NewFact) -> Fact | None:
-        """Return the current fact that a new one says it replaces, None if it names none.
-
-        An id that no current fact of the scope has adds a warning; the rules then decide.
+        An id that no current fact of the scope has adds a warning. If there is no other, the rules
+        decide.
         """
-        if not new.replaces:
-            return None
-        for fact in self._facts.values():
-            if fact.id == new.replaces:
-                return fact
-
-        missing = f"nothing was replaced: no current fact has the id {new.replaces[:80]!r}"
-        self.result.warnings.append(missing)
-        return None
+        facts_by_id = {fact.id: fact for fact in self._facts.values()}
+        replaced = []
+        for id_ in new.replaces:
+            if id_ in facts_by_id:
+                replaced.append(facts_by_id[id_])
+            else:
+                missing = f"nothing was replaced: no current fact has the id {id_[:80]!r}"
+                self.result.warnings.append(missing)
+        return replaced
 
     def _forget(self, target: Fact | None, rule: str) -> None:
         """Drop the note of a fact, and report that; or add a warning that says why it stays.
@@ -249,11 +249,18 @@ class FactAdder:
             self._change_set.set(path, confidence=renewed, reinforced=format_moment(time))
         self._report("NOOP", None, target, rule)
 
-    def _store(self, new: NewFact, decision: Decision, rulings: Sequence[Ruling]) -> None:
+    def _store(
+        self,
+        new: NewFact,
+        decision: Decision,
+        rulings: Sequence[Ruling],
+        others: Sequence[Fact] = (),
+    ) -> None:
         """Put the note of a new fact into the change set, and report that.
 
         The facts that it replaces or disputes are marked as such. What a model derives from it is
-        stored too. `decision` has the event ADD or UPDATE; `rulings` count only for ADD.
+        stored too. `decision` has the event ADD or UPDATE; `rulings` count only for ADD. `others`
+        are facts that it replaces beside the target of `decision`.
         """
         applicable: list[Ruling] = []
         if decision.verdict.event == "ADD" and not _is_over(new):
@@ -268,6 +275,7 @@ class FactAdder:
 
         fact = self._write(new, outcome.rule, outcome.target, outcome.relation or "")
         self._report(outcome.event, outcome.relation, fact, outcome.rule, outcome.target)
+        self._supersede_too(others, fact)
         self._dispute(fact, [doubtful for doubtful in in_doubt if doubtful is not outcome.target])
         if outcome.event == "ADD":
             self._suggest_review(fact, outcome.similar)
@@ -345,6 +353,14 @@ class FactAdder:
         superseded = superseded_properties(old, link, new.valid_from, now())
         self._change_set.set(old.path, status="superseded", **superseded)
         del self._facts[old.path]
+
+    def _supersede_too(self, others: Sequence[Fact], new: Fact) -> None:
+        """Mark further facts as superseded by a new one, and enter them into the last event."""
+        for other in others:
+            self._supersede(other, new)
+        if others:
+            references = [FactReference(id=fact.id, memory=fact.statement) for fact in others]
+            self.result.events[-1]["also_replaced"] = references
 
     def _facts_in_doubt(self, new: NewFact) -> list[Fact]:
         """Return the current facts that a new one disputes and that may be marked; none if over."""

@@ -43,6 +43,13 @@ class Ruling(NamedTuple):
     method: str  # the name of the model, as events show it
 
 
+class AgentReading(NamedTuple):
+    """What an agent that read a text says of it as a whole: whom it is about, what it outdates."""
+
+    subjects: frozenset[str]  # of the facts that it read; "" is the user
+    names_replaced: bool  # it says by their ids which earlier facts are outdated
+
+
 class NewFact(NamedTuple):
     """A fact to store. Rules read in its text the type, the slot and the end if they are empty."""
 
@@ -54,8 +61,9 @@ class NewFact(NamedTuple):
     quote: str = ""  # the words from which it was extracted, if they differ
     confidence: float = 1.0
     decided_by: str = ""  # the model that extracted it; "": the rule that stores it
-    replaces: str = ""  # the id of the current fact that it makes outdated, if the caller knows it
+    replaces: tuple[str, ...] = ()  # ids of the current facts that the caller says are outdated
     rulings: tuple[Ruling, ...] | None = None  # of a model that saw the current facts, if one did
+    agent_reading: AgentReading | None = None  # of the text that it is from, if an agent read that
 
 
 def fact_name(scope: str, statement: str) -> str:

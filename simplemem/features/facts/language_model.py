@@ -251,9 +251,9 @@ def _fact_of_row(row: Mapping[str, str], chat: ChatModel, existing: Mapping[str,
     if row["relation"]:
         slot = Slot(row["subject"], row["relation"], row["object"])
     replaced = existing.get(row["replaces"]) if "replaces" in row else None
-    replaces = ""
+    replaces: tuple[str, ...] = ()
     if replaced is not None and replaced.statement.casefold() != row["text"].casefold():
-        replaces = replaced.id
+        replaces = (replaced.id,)
     return NewFact(
         text=row["text"],
         memory_type=row["type"],

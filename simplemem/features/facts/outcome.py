@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.features.agent_statements import AGENT
-from simplemem.features.fact import Fact, Slot
+from simplemem.features.changes import read_change
+from simplemem.features.fact import Fact, Slot, normalize_name
 from simplemem.features.facts.comparing import Decision, SimilarFact, facts_in_doubt
 from simplemem.features.facts.decay import is_current, is_past
 from simplemem.features.facts.key_notes import stated_at
@@ -21,7 +22,7 @@ from simplemem.features.facts.reconciling import Verdict
 from simplemem.features.facts.stated import StatedFact, key_of
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.fact import NewFact, Ruling
+    from simplemem.features.facts.fact import AgentReading, NewFact, Ruling
 
 
 class Outcome(NamedTuple):
@@ -92,15 +93,38 @@ def facts_disputed_by(new: NewFact, facts: Sequence[Fact]) -> list[Fact]:
     """Return those among `facts` that a new statement puts in doubt.
 
     Its text says that they changed, but not to what; or the agent states another value for the
-    same key.
+    same key, and not which fact that replaces.
     """
     doubtful = facts_in_doubt(new.text, facts)
+    if read_change(new.text) is None:
+        doubtful = [fact for fact in doubtful if _may_be_meant(fact, new.agent_reading)]
     slot = new.slot
-    if new.decided_by == AGENT and slot is not None:
+    if new.decided_by == AGENT and slot is not None and not new.replaces:
         doubtful += [
             fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
         ]
     return doubtful
+
+
+def _may_be_meant(fact: Fact, reading: AgentReading | None) -> bool:
+    """Return whether a text that names no fact may mean this one, after what an agent read in it.
+
+    It does not if the agent names the facts that are outdated, or if all that it read is about
+    others. Two names are of one subject if they share a word: "Becky" and "sister Becky".
+    """
+    if reading is None:
+        return True
+    if reading.names_replaced:
+        return False
+    if fact.slot is None:
+        return True
+    names = normalize_name(fact.slot.subject).split()
+    for subject in reading.subjects:
+        words = normalize_name(subject).split()
+        is_user = not words and not names
+        if is_user or not set(words).isdisjoint(names):
+            return True
+    return False
 
 
 def _has_other_value(fact: Fact, slot: Slot) -> bool:

@@ -94,7 +94,8 @@ def reviews_of_events(
         candidates = [_candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
         candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
         candidates += _with_times(similar.get(new.id, []), facts)
-        known_ids = {event.get("previous", event)["id"], new.id}
+        replaced = [event.get("previous", event), *event.get("also_replaced", [])]
+        known_ids = {new.id, *(reference["id"] for reference in replaced)}
         candidates = _without_repeats(candidates, known_ids)
         if candidates:
             requests.append(review_request(new.id, candidates[:_MAX_CANDIDATES]))

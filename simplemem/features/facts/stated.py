@@ -26,7 +26,7 @@ class StatedFact(NamedTuple):
     subject: str = ""  # whom it is about, if the agent says so; the key contains it
     since: datetime | None = None
     until: datetime | None = None
-    replaces: str = ""  # the id or the key of the earlier fact that it makes outdated
+    replaces: tuple[str, ...] = ()  # ids or keys of the earlier facts that it makes outdated
 
 
 def name_of_fact(subject: str, relation: str) -> str:

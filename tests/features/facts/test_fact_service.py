@@ -424,7 +424,7 @@ def test_a_caller_that_names_the_replaced_fact_is_believed(memories: FactService
     add(memories, "I drive to work.", "I eat lunch at noon.")
     old = note_of(memories, "I drive to work.")
 
-    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=old.id)])
+    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=(old.id,))])
 
     [event] = added.events
     assert (event["event"], event["relation"], event["rule"]) == ("UPDATE", "UPDATES", "agent")
@@ -436,7 +436,7 @@ def test_a_replaced_fact_of_another_scope_is_not_found_and_stays(memories: FactS
     add(memories, "I drive to work.", scope="bob")
     old = note_of(memories, "I drive to work.", scope="bob")
 
-    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=old.id)])
+    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=(old.id,))])
 
     assert [event["event"] for event in added.events] == ["ADD"]
     assert "nothing was replaced" in added.warnings[0]
@@ -447,7 +447,7 @@ def test_a_fact_from_outside_replaces_nothing_that_the_user_stated(memories: Fac
     add(memories, "I drive to work.")
     old = note_of(memories, "I drive to work.")
 
-    new = NewFact("Since May Ann goes by bike.", replaces=old.id)
+    new = NewFact("Since May Ann goes by bike.", replaces=(old.id,))
     memories.add("ann", [new], outside=True)
 
     assert "I drive to work." in statements_of(memories)
