@@ -154,7 +154,7 @@ def _shown_profile(notes: ConversationNotes) -> Profile:
 
 def may_choose_topic(notes: ConversationNotes, decision: Decision) -> bool:
     """Return whether a model may choose another topic than that of the rules' decision."""
-    return notes.settings.llm.route == "always" or decision.is_close
+    return notes.settings.llm.route == "always" or not decision.is_certain
 
 
 def follow_advice(
@@ -173,8 +173,8 @@ def follow_advice(
         return decision
 
     reason = "a model decided"
-    if decision.is_close:
-        reason = "a model decided, because the scores were close"
+    if not decision.is_certain:
+        reason = "a model decided, because the rules were not certain"
     return decision._replace(
         topic=open_topics.get(advice.topic_id),
         reason=reason,

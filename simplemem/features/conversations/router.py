@@ -45,6 +45,7 @@ _MAX_RANKED: Final = 12  # topics that a model may choose from
 _MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
 _SECONDS_PER_QUARTER: Final = 900
+_SECONDS_PER_MINUTE: Final = 60
 _MANY_SENTENCES: Final = 3  # beside the first one
 
 
@@ -54,7 +55,7 @@ class Decision(NamedTuple):
     topic: Topic | None  # None for a new one
     reason: str
     ranked: tuple[Topic, ...] = ()  # the open topics, most similar first, if scores decided
-    is_close: bool = False  # whether the two best scores are so close that a model may be asked
+    is_certain: bool = False  # whether a model need not be asked for a better one
     method: str = "rules"
     label: str = ""  # of a new topic, if a model chose one
 
@@ -102,7 +103,7 @@ class TopicRouter:
         decision's `method` says why.
         """
         if not topics:
-            return Decision(None, "the first message")
+            return Decision(None, "the first message", is_certain=True)
 
         text = message[: LIMITS["text"]]
         return_words = read_return(text)
@@ -110,15 +111,17 @@ class TopicRouter:
             topic = find_by_rare_words(return_words, topics)
             if topic is not None:
                 words = " ".join(return_words)
-                return Decision(topic, f'returns to "{words}"')
+                return Decision(topic, f'returns to "{words}"', is_certain=True)
 
         markers = _read_markers(text)
         is_after_pause = current is not None and _is_pause(current, at)
         if current is not None and not is_after_pause:
-            is_vague = return_words == () or _is_too_short(text, markers)
-            reason = _reason_to_stay(current, markers, is_vague=is_vague)
-            if reason:
-                return Decision(current, reason)
+            if current.named_by == "agent" and "shift" not in markers:
+                reason = "the agent named the topic and no other one since"
+                return Decision(current, reason, is_certain=True)
+            if return_words == () or _is_too_short(text, markers):
+                reason = "too short to start another topic"
+                return Decision(current, reason, is_certain=_is_prompt(current, at))
 
         open_topics = _open_topics(topics, current)
         if is_after_pause:
@@ -127,7 +130,9 @@ class TopicRouter:
             markers.add("begun")
         signs = _weigh_markers(text, markers, current, at)
         compared = self._compare(text, open_topics, answer[: LIMITS["text"]])
-        return self._decide_by_scores(compared, open_topics, current, signs)
+        decision = self._decide_by_scores(compared, open_topics, current, signs)
+        is_prompt = current is not None and _is_prompt(current, at)
+        return decision._replace(is_certain=decision.is_certain and is_prompt)
 
     def _decide_by_scores(
         self,
@@ -139,25 +144,31 @@ class TopicRouter:
         """Return a decision for the topic with the best score; its topic is None for a new one.
 
         `signs` are those of `_weigh_markers`. Of equal scores, that of the current topic is the
-        best.
+        best. The decision is certain only if the message stays: by a clear margin, or in reply to a
+        question of the assistant. After some minutes of silence it is not certain any more, which
+        is not looked at here.
         """
         stay = _sum_weights(STAY, signs)
         back = _sum_weights(BACK, signs)
         scores: dict[Topic | None, float] = {None: _sum_weights(NEW, signs)}
+        replies_to_question = False
         for topic, comparison in zip(topics, compared.comparisons, strict=True):
             bonus = back
             if topic is current:
-                bonus = stay + STAY["asked"] * comparison.answers_question
+                replies_to_question = comparison.answers_question
+                bonus = stay + STAY["asked"] * replies_to_question
             scores[topic] = _score(comparison) + bonus
 
         ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
         best = ranked[0]
+        stays = best is not None and best is current
+        is_clear = _is_clear([scores[topic] for topic in ranked])
         ranked_topics = [topic for topic in ranked if topic is not None]
         return Decision(
             topic=best,
             reason=_reason(best, current),
             ranked=tuple(ranked_topics[:_MAX_RANKED]),
-            is_close=_is_close([scores[topic] for topic in ranked]),
+            is_certain=stays and (replies_to_question or is_clear),
             method=compared.method,
         )
 
@@ -174,15 +185,6 @@ class TopicRouter:
             reason = getattr(error, "message", type(error).__name__)
             comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
-
-
-def _reason_to_stay(current: Topic, markers: Collection[str], *, is_vague: bool) -> str:
-    """Return why a message stays in the current topic whatever it resembles, "" if it need not."""
-    if current.named_by == "agent" and "shift" not in markers:
-        return "the agent named the topic and no other one since"
-    if is_vague:
-        return "too short to start another topic"
-    return ""
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -246,11 +248,11 @@ def _score(comparison: Comparison) -> float:
     return score
 
 
-def _is_close(scores: Sequence[float]) -> bool:
-    """Return whether the two best scores, which come first, are close to each other."""
+def _is_clear(scores: Sequence[float]) -> bool:
+    """Return whether the first score, which is the best, is far above the second one."""
     if len(scores) < 2:
         return False
-    return bool(scores[0] - scores[1] < LIMITS["close"])
+    return bool(scores[0] - scores[1] >= LIMITS["clear"])
 
 
 def _reason(best: Topic | None, current: Topic | None) -> str:
@@ -269,6 +271,12 @@ def _is_pause(current: Topic, at: datetime) -> bool:
     """
     silence = at - current.last
     return bool(silence.total_seconds() >= _SECONDS_PER_HOUR * LIMITS["hours"])
+
+
+def _is_prompt(current: Topic, at: datetime) -> bool:
+    """Return whether a message comes so soon that it may reply to the last turn of its topic."""
+    silence = at - current.last
+    return bool(silence.total_seconds() < _SECONDS_PER_MINUTE * LIMITS["reply_minutes"])
 
 
 def _is_too_short(text: str, markers: Collection[str]) -> bool:
