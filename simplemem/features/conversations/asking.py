@@ -18,12 +18,11 @@ from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.profile import Profile
 from simplemem.features.conversations.router import Decision, TopicDecision
-from simplemem.features.conversations.topic import Topic, topic_name
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.topic_lookup import reachable_topics
 from simplemem.features.conversations.turn_question import MAX_TOPICS, TurnQuestion
 from simplemem.features.fact import Fact
 from simplemem.features.facts.comparing import facts_for_model
-from simplemem.note.scopes import is_private_by_rule
 
 if TYPE_CHECKING:
     from simplemem.features.conversations.turn_reading import TurnReading
@@ -108,8 +107,7 @@ def _is_private(
     concerned = [decision.topic] if exchange.topic else [decision.topic, current]
     if any(topic is not None and topic.path in private for topic in concerned):
         return True
-    new_path = f"{topic_name('topic', exchange.turn.at)}.md"
-    return is_private_by_rule(new_path, notes.settings.embed.private)
+    return notes.is_new_topic_private(exchange.turn.at)
 
 
 def _candidates(

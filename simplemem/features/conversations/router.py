@@ -14,6 +14,8 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from simplemem.errors import Unavailable
+from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.patterns import (
     NUMBERS,
     content_words,
@@ -26,6 +28,7 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.topic_vectors import VectorComparer
 from simplemem.note.sentences import sentence_spans
 from simplemem.providers.word_vectors import shared_multilingual
 
@@ -42,11 +45,16 @@ NEW: Final = NUMBERS["new"]  # for a new topic
 LIMITS: Final = NUMBERS["limits"]
 
 _MAX_RANKED: Final = 12  # topics that a model may choose from
+_MAX_REFINED: Final = 6  # topics that the configured embedder compares with a message
 _MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
 _SECONDS_PER_QUARTER: Final = 900
 _SECONDS_PER_MINUTE: Final = 60
 _MANY_SENTENCES: Final = 3  # beside the first one
+
+
+ChooseReadable = Callable[[Sequence[Topic]], Sequence[Topic]]
+"""From topics: those that the configured embedder may read."""
 
 
 class Decision(NamedTuple):
@@ -75,16 +83,21 @@ class _ComparedTopics(NamedTuple):
 
 
 class TopicRouter:
-    """Decides the topics of messages. Guards what it has compared topics by (`TopicComparer`)."""
+    """Decides the topics of messages. Guards what it has compared topics by."""
 
     def __init__(
-        self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+        self,
+        vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None,
+        embedder: ConfiguredEmbedder | None = None,
     ) -> None:
         """Make a router that compares texts by the unit vectors that `vectors` returns for them.
 
-        Without it, the bundled word vectors are used.
+        Without it, the bundled word vectors are used. The topics that are most similar by them are
+        compared again by those of `embedder`.
         """
         self._comparer = TopicComparer(vectors or _word_vectors)
+        self._embedder = embedder
+        self._embedder_comparer: VectorComparer | None = None  # made for the first comparison
 
     def decide(
         self,
@@ -93,12 +106,14 @@ class TopicRouter:
         topics: Sequence[Topic],
         current: Topic | None,
         answer: str = "",
+        readable: ChooseReadable | None = None,
     ) -> Decision:
         """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
-        new if there are no topics, or none fits well enough.
+        the time of the message. `answer` is the reply to it, "" if there is none yet. `readable`
+        chooses the topics that the configured embedder may read; without it, the embedder does not
+        read the message either. The topic is new if there are no topics, or none fits well enough.
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
@@ -130,6 +145,10 @@ class TopicRouter:
             markers.add("begun")
         signs = _weigh_markers(text, markers, current, at)
         compared = self._compare(text, open_topics, answer[: LIMITS["text"]])
+        if readable is not None:
+            likely_topics = _most_similar(compared.comparisons, open_topics, current)
+            readable_topics = readable(likely_topics)
+            compared = self._refine(compared, text, open_topics, answer, readable_topics)
         decision = self._decide_by_scores(compared, open_topics, current, signs)
         is_prompt = current is not None and _is_prompt(current, at)
         return decision._replace(is_certain=decision.is_certain and is_prompt)
@@ -186,6 +205,48 @@ class TopicRouter:
             comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
+    def _refine(
+        self,
+        compared: _ComparedTopics,
+        text: str,
+        topics: Sequence[Topic],
+        answer: str,
+        readable: Sequence[Topic],
+    ) -> _ComparedTopics:
+        """Return comparisons with the cosines of the configured embedder for the readable topics.
+
+        The others keep those of the bundled vectors. Never raises: if the embedder fails or is too
+        slow, all keep them, and the method has the reason.
+        """
+        embedder = self._embedder
+        if embedder is None or not readable:
+            return compared
+        if self._embedder_comparer is None:
+            self._embedder_comparer = VectorComparer(
+                embedder.unit_vectors, reads_sentences=embedder.reads_sentences
+            )
+        try:
+            cosines = self._embedder_comparer.compare(text, readable, answer[: LIMITS["text"]])
+        except Unavailable as error:
+            return compared._replace(method=f"rules (bundled word vectors: {error.message})")
+
+        scaled = [row.scaled(embedder.scale) for row in cosines]
+        cosines_by_topic = dict(zip(readable, scaled, strict=True))
+        comparisons = []
+        for topic, comparison in zip(topics, compared.comparisons, strict=True):
+            topic_cosines = cosines_by_topic.get(topic, comparison.cosines)
+            comparisons.append(comparison._replace(cosines=topic_cosines))
+        return compared._replace(comparisons=comparisons)
+
+
+def _most_similar(
+    comparisons: Sequence[Comparison], topics: Sequence[Topic], current: Topic | None
+) -> list[Topic]:
+    """Return the topics with the best scores, and the current topic first, if there is one."""
+    scores = {topic: _score(row) for topic, row in zip(topics, comparisons, strict=True)}
+    ranked = sorted(topics, key=lambda topic: (topic is not current, -scores[topic]))
+    return ranked[:_MAX_REFINED]
+
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the unit vectors of texts by the bundled word vectors."""
@@ -237,10 +298,11 @@ def _sum_weights(weights: Mapping[str, float], signs: Mapping[str, float]) -> fl
 
 def _score(comparison: Comparison) -> float:
     """Return the weighted sum of what a comparison of a message and a topic found."""
-    score: float = NEAR["follows"] * comparison.follows
-    score += NEAR["about"] * comparison.is_about
-    score += NEAR["fits"] * comparison.fits
-    score += NEAR["ending"] * comparison.ending
+    cosines = comparison.cosines
+    score: float = NEAR["follows"] * cosines.follows
+    score += NEAR["about"] * cosines.is_about
+    score += NEAR["fits"] * cosines.fits
+    score += NEAR["ending"] * cosines.ending
     score += NEAR["shared"] * comparison.shared
     score += NEAR["recent"] * comparison.recent
     score += NEAR["asked"] * comparison.answers_question
