@@ -152,16 +152,20 @@ def choose_outcome(sentences: Sequence[str]) -> list[str]:
 def _with_context(sentences: Sequence[str], outcomes: Sequence[int]) -> list[str]:
     """Return the last outcomes; a short last one with the sentence behind or before it.
 
-    `outcomes` are the positions of the sentences that state one, at least one.
+    `outcomes` are the positions of the sentences that state one, at least one. The sentence before
+    it is given if it says something and the one behind it does not.
     """
     last = outcomes[-1]
     is_short = len(sentences[last].split()) < _MIN_OUTCOME
     if not is_short:
         return [sentences[index] for index in outcomes[-_MAX_OUTCOMES:]]
 
-    if last + 1 < len(sentences) and not sentences[last + 1].endswith("?"):
-        return list(sentences[last : last + 2])
-    return list(sentences[max(last - 1, 0) : last + 1])
+    after = sentences[last + 1 : last + 2]
+    before = sentences[max(last - 1, 0) : last]
+    can_follow = bool(after) and not after[0].endswith("?")
+    if can_follow and (_says_something(after[0]) or not any(map(_says_something, before))):
+        return [sentences[last], *after]
+    return [*before, sentences[last]]
 
 
 def _says_something(sentence: str) -> bool:

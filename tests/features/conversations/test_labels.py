@@ -73,6 +73,10 @@ def test_a_label_changes_no_more_once_a_topic_has_grown() -> None:
             ["¿Cuánto sale?", "Presentado con clave.", "747,20."],
             ["Presentado con clave.", "747,20."],
         ),
+        (
+            ["The blue flat has a balcony to the south.", "Booked!", "ok bye"],
+            ["The blue flat has a balcony to the south.", "Booked!"],
+        ),
         (["Wir nehmen die kleine Pumpe."], ["Wir nehmen die kleine Pumpe."]),
         (["The pump hums loudly at night.", "Why?"], ["The pump hums loudly at night."]),
         ([], []),
