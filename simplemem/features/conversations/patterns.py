@@ -32,6 +32,7 @@ _DEFAULT_LABEL: Final = "Conversation"
 
 _MARKER_NAMES: Final = (
     "shift",
+    "aside",
     "greeting",
     "opening",
     "follow",

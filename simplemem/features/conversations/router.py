@@ -46,7 +46,7 @@ LIMITS: Final = NUMBERS["limits"]
 
 _MAX_RANKED: Final = 12  # topics that a model may choose from
 _MAX_REFINED: Final = 6  # topics that the configured embedder compares with a message
-_MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
+_MARKERS: Final = ("shift", "aside", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
 _SECONDS_PER_QUARTER: Final = 900
 _SECONDS_PER_MINUTE: Final = 60
@@ -131,6 +131,8 @@ class TopicRouter:
         markers = _read_markers(text)
         is_after_pause = current is not None and _is_pause(current, at)
         if current is not None and not is_after_pause:
+            if "aside" in markers:
+                return Decision(current, "announced as a digression")
             if current.named_by == "agent" and "shift" not in markers:
                 reason = "the agent named the topic and no other one since"
                 return Decision(current, reason, is_certain=True)

@@ -338,6 +338,21 @@ def test_words_that_say_nothing_in_spanish_are_no_content() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "announcement",
+    ["Quick aside: ", "By the way, unrelated: ", "quick question, ", "Before I forget: ",
+     "Antes de que se me olvide, ", "Una pregunta rápida: ", "Kurze Zwischenfrage: ",
+     "Nur kurz: ", "Petite parenthèse : "],
+)  # fmt: skip
+def test_an_announced_digression_stays_in_the_topic_but_not_for_certain(
+    conversation: Conversation, announcement: str
+) -> None:
+    decision = conversation.decide(f"{announcement}how do I get red wine out of a white shirt?")
+    assert decision.topic is conversation.topics["block_0"] and not decision.is_certain
+    about = conversation.decide("Quick question about the rain gauge: is brass better?")
+    assert about.reason.startswith("returns to")
+
+
 def test_the_rules_are_certain_of_a_name_a_reply_and_a_short_word(
     conversation: Conversation,
 ) -> None:
