@@ -4,7 +4,7 @@
 
 Prints a row per chat: the share of messages in the topic of their subject, of changes noticed, and
 of the other messages that stayed, as `bench/natural_chats.py` counts them. A run takes seconds,
-because nothing is stored: the topics are values, as in `bench/talk.py`. With `--embedder`, the
+because nothing is stored: `bench/talk.py` plays the chats. With `--embedder`, the
 topics that are most similar by the bundled vectors are compared again by this embedder.
 """
 
@@ -13,8 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC
+from datetime import timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -28,9 +27,8 @@ from bench.natural_chats import (
 )
 from bench.natural_figures import sum_counts
 from bench.natural_material import HALVES, Chat, read_material
+from bench.talk import Message, play, route_by_rules
 from simplemem.features.conversations.embedder import ConfiguredEmbedder
-from simplemem.features.conversations.router import TopicRouter
-from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.providers.embeddings import create_embedder
 
 _EMBEDDER_SECONDS = 60.0  # for the vectors of one message
@@ -67,30 +65,17 @@ def main() -> None:
 
 def route_chat(chat: Chat, embedder: ConfiguredEmbedder | None = None) -> list[RoutedExchange]:
     """Return the exchanges of a chat with the topics that the rules put them in."""
-    router = TopicRouter(embedder=embedder)
-    topics: dict[str, Topic] = {}
-    current_id = ""
+    start = chat.exchanges[0].at
+    stream = []
+    for exchange in chat.exchanges:
+        minute = (exchange.at - start) / timedelta(minutes=1)
+        message = Message(exchange.topic, exchange.message, exchange.response, minute, kind="")
+        stream.append(message)
+
+    topic_ids = play(stream, route_by_rules(embedder))
     routed = []
     for number, exchange in enumerate(chat.exchanges):
-        at = exchange.at.replace(tzinfo=UTC)
-        turn = Turn(f"turn_{number}", at, exchange.message, exchange.response, "")
-        current = topics.get(current_id)
-        decision = router.decide(
-            turn.message,
-            at,
-            list(topics.values()),
-            current,
-            answer=turn.answer,
-            readable=list if embedder else None,
-        )
-        if decision.topic is None:
-            current_id = f"block_{number}"
-            topics[current_id] = Topic(current_id, "", "active", at, (), path="")
-        else:
-            current_id = decision.topic.id
-        topic = topics[current_id]
-        topics[current_id] = replace(topic, turns=(*topic.turns, turn), sha256=f"{number}")
-        routed.append(RoutedExchange(exchange, current_id, turn.id))
+        routed.append(RoutedExchange(exchange, topic_ids[number], f"turn_{number}"))
     return routed
 
 
