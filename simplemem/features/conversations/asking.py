@@ -1,8 +1,7 @@
 """Ask a language model about a turn before it is stored, if the settings allow it.
 
-What is private stays here: a turn with a credential or of a private topic is not sent, and private
-topics, facts and profiles are not shown. If the model fails, a warning says so, and the rules
-decide.
+What is private stays here: a turn with a credential or of a private topic is not sent, and neither
+are private topics, facts and profiles. If the model fails, a warning says so, and the rules decide.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def ask_about(notes: ConversationNotes, exchange: Exchange, decide: Decide) -> A
 def _make_question(
     notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
 ) -> TurnQuestion | None:
-    """Return what a model is shown about an exchange, None if it must not be asked.
+    """Return what a model gets about an exchange, None if it must not be asked.
 
     It must not be if the exchange is in a private topic by the rules' decision, or follows one.
     """
@@ -79,16 +78,16 @@ def _make_question(
         return None
 
     chooses_topic = may_choose_topic(notes, decision) and bool(candidates) and not is_named
-    shown = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
+    topics = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
     if not chooses_topic:
-        shown = [topic for topic in shown if topic is decision.topic]
+        topics = [topic for topic in topics if topic is decision.topic]
     return TurnQuestion(
         turn=exchange.turn,
-        topics={topic.id: topic for topic in shown},
+        topics={topic.id: topic for topic in topics},
         current=decision.topic if is_named else current,
         chooses_topic=chooses_topic,
-        facts=_shown_facts(notes, exchange.turn.message, exchange.turn.at),
-        profile=_shown_profile(notes),
+        facts=_facts_for_model(notes, exchange.turn.message, exchange.turn.at),
+        profile=_public_profile(notes),
     )
 
 
@@ -113,28 +112,29 @@ def _is_private(
 def _candidates(
     notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
 ) -> list[Topic]:
-    """Return the topics that an exchange may belong to: the current one, then the nearest.
+    """Return the topics that an exchange may belong to: the current one first.
 
-    The topic that the rules chose is among them, and comes second.
+    The topic that the rules chose comes second, and then those most similar to the exchange, or
+    with the latest turns if the rules did not compare.
     """
     current, decision = decided
-    nearest = list(decision.ranked)
-    if not nearest:
+    others = list(decision.ranked)
+    if not others:
         reachable = reachable_topics(notes.items(Topic), exchange.session)
-        nearest = [topic for topic in reachable if topic.status != "closed"]
-        nearest.sort(key=attrgetter("last"), reverse=True)
+        others = [topic for topic in reachable if topic.status != "closed"]
+        others.sort(key=attrgetter("last"), reverse=True)
 
     candidates = {}
-    for topic in (current, decision.topic, *nearest):
+    for topic in (current, decision.topic, *others):
         if topic is not None:
             candidates[topic.path] = topic
     return list(candidates.values())
 
 
-def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
-    """Return the facts that a model is shown, by their ids: those that hold and are not private.
+def _facts_for_model(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
+    """Return the facts that a model gets, by their ids: those that hold and are not private.
 
-    If there are more than 100, they are those nearest to the message, by its words and by the
+    If there are more than 100, they are those most similar to the message, by its words and by the
     vectors of the configured embedder.
     """
     with notes.collection.reading():
@@ -142,7 +142,7 @@ def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[s
     return {fact.id: fact for fact in facts_for_model(notes.extension, message, facts)}
 
 
-def _shown_profile(notes: ConversationNotes) -> Profile:
+def _public_profile(notes: ConversationNotes) -> Profile:
     """Return the profile of the user, an empty one if its note is private."""
     profile = notes.profile()
     if profile.path and notes.extension.private_among([profile.path]):

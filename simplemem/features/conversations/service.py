@@ -167,11 +167,14 @@ class ConversationService(ConversationNotes):
 
         Raises Invalid if the model read a credential and the settings refuse secrets.
         """
-        from simplemem.features.conversations.turn_reading import follow_reading, still_held
+        from simplemem.features.conversations.turn_reading import (
+            follow_reading,
+            without_late_replacements,
+        )
 
         read = follow_reading(exchange, reading)
         current_ids = {fact.id for fact in self.loaded(Fact) if not fact.problem}
-        read = read._replace(facts=still_held(read.facts, current_ids))
+        read = read._replace(facts=without_late_replacements(read.facts, current_ids))
         self._check_secrets(read)
         return read
 
