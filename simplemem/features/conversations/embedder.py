@@ -125,17 +125,18 @@ class ConfiguredEmbedder:
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         for start in range(0, len(missing), embedder.batch):
             batch = missing[start : start + embedder.batch]
-            for text, row in zip(batch, self._embed(embedder, batch, deadline), strict=True):
-                vectors[text] = row
-                self._cache[text] = row
-        while len(self._cache) > _MAX_CACHED:
-            self._cache.popitem(last=False)
+            rows = self._embed(embedder, batch, deadline, is_first=start == 0)
+            vectors.update(zip(batch, rows, strict=True))
+            self._keep(batch, rows)
         return np.stack([vectors[text] for text in texts])
 
-    def _embed(self, embedder: Embedder, texts: Sequence[str], deadline: float) -> Rows:
-        """Return the unit vectors of a batch of texts. Raises Unavailable if it takes too long.
+    def _embed(
+        self, embedder: Embedder, texts: Sequence[str], deadline: float, *, is_first: bool
+    ) -> Rows:
+        """Return the unit vectors of a batch of texts. Raises Unavailable.
 
-        After a failure, and not only a lack of time, the embedder is not asked for a minute.
+        If the first batch of a call fails or is late, the embedder is not asked for a minute. One
+        that is only slow gets further with each message.
         """
         import numpy as np
 
@@ -147,10 +148,17 @@ class ConfiguredEmbedder:
         try:
             vectors = embedder.documents(texts, stopped=is_late)
         except Unavailable:
-            self._retry_at = time.monotonic() + _RETRY_SECONDS
+            if is_first or not is_late():
+                self._retry_at = time.monotonic() + _RETRY_SECONDS
             raise
         rows = np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32)
         return _normalized(rows)
+
+    def _keep(self, texts: Sequence[str], rows: Rows) -> None:
+        """Put the vectors of texts into the cache, and let those go that were used least lately."""
+        self._cache.update(zip(texts, rows, strict=True))
+        while len(self._cache) > _MAX_CACHED:
+            self._cache.popitem(last=False)
 
 
 def _calibration_texts() -> tuple[list[str], list[str]]:

@@ -14,7 +14,6 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simplemem.errors import Unavailable
 from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.patterns import (
     NUMBERS,
@@ -117,43 +116,25 @@ class TopicRouter:
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
-        if not topics:
-            return Decision(None, "the first message", is_certain=True)
-
         text = message[: LIMITS["text"]]
-        return_words = read_return(text)
-        if return_words:
-            topic = find_by_rare_words(return_words, topics)
-            if topic is not None:
-                words = " ".join(return_words)
-                return Decision(topic, f'returns to "{words}"', is_certain=True)
-
         markers = _read_markers(text)
-        is_after_pause = current is not None and _is_pause(current, at)
-        if current is not None and not is_after_pause:
-            if "aside" in markers:
-                return Decision(current, "announced as a digression")
-            if current.named_by == "agent" and "shift" not in markers:
-                reason = "the agent named the topic and no other one since"
-                return Decision(current, reason, is_certain=True)
-            if return_words == () or _is_too_short(text, markers):
-                reason = "too short to start another topic"
-                return Decision(current, reason, is_certain=_is_prompt(current, at))
+        decision = _decide_by_form(text, markers, at, topics, current)
+        if decision is not None:
+            return decision
 
         open_topics = _open_topics(topics, current)
-        if is_after_pause:
+        if current is not None and _is_pause(current, at):
             markers.add("day")
-        elif current and _has_just_begun(current, open_topics):
+        elif current is not None and _has_just_begun(current, open_topics):
             markers.add("begun")
         signs = _weigh_markers(text, markers, current, at)
-        compared = self._compare(text, open_topics, answer[: LIMITS["text"]])
+
+        answer = answer[: LIMITS["text"]]
+        compared = self._compare(text, open_topics, answer)
         if readable is not None:
             likely_topics = _most_similar(compared.comparisons, open_topics, current)
-            readable_topics = readable(likely_topics)
-            compared = self._refine(compared, text, open_topics, answer, readable_topics)
-        decision = self._decide_by_scores(compared, open_topics, current, signs)
-        is_prompt = current is not None and _is_prompt(current, at)
-        return decision._replace(is_certain=decision.is_certain and is_prompt)
+            compared = self._refine(compared, text, open_topics, answer, readable(likely_topics))
+        return self._decide_by_scores(compared, open_topics, current, signs, at)
 
     def _decide_by_scores(
         self,
@@ -161,13 +142,13 @@ class TopicRouter:
         topics: Sequence[Topic],
         current: Topic | None,
         signs: Mapping[str, float],
+        at: datetime,
     ) -> Decision:
         """Return a decision for the topic with the best score; its topic is None for a new one.
 
-        `signs` are those of `_weigh_markers`. Of equal scores, that of the current topic is the
-        best. The decision is certain only if the message stays: by a clear margin, or in reply to a
-        question of the assistant. After some minutes of silence it is not certain any more, which
-        is not looked at here.
+        `signs` are those of `_weigh_markers`, `at` is the time of the message. Of equal scores,
+        that of the current topic is the best. The decision is certain only if the message stays
+        after a short silence: by a clear margin, or in reply to a question of the assistant.
         """
         stay = _sum_weights(STAY, signs)
         back = _sum_weights(BACK, signs)
@@ -182,7 +163,7 @@ class TopicRouter:
 
         ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
         best = ranked[0]
-        stays = best is not None and best is current
+        stays = best is not None and best is current and _is_prompt(best, at)
         is_clear = _is_clear([scores[topic] for topic in ranked])
         ranked_topics = [topic for topic in ranked if topic is not None]
         return Decision(
@@ -228,9 +209,10 @@ class TopicRouter:
                 embedder.unit_vectors, reads_sentences=embedder.reads_sentences
             )
         try:
-            cosines = self._embedder_comparer.compare(text, readable, answer[: LIMITS["text"]])
-        except Unavailable as error:
-            return compared._replace(method=f"rules (bundled word vectors: {error.message})")
+            cosines = self._embedder_comparer.compare(text, readable, answer)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the message is stored
+            reason = getattr(error, "message", type(error).__name__)
+            return compared._replace(method=f"rules (bundled word vectors: {reason})")
 
         scaled = [row.scaled(embedder.scale) for row in cosines]
         cosines_by_topic = dict(zip(readable, scaled, strict=True))
@@ -239,6 +221,40 @@ class TopicRouter:
             topic_cosines = cosines_by_topic.get(topic, comparison.cosines)
             comparisons.append(comparison._replace(cosines=topic_cosines))
         return compared._replace(comparisons=comparisons)
+
+
+def _decide_by_form(
+    text: str,
+    markers: Collection[str],
+    at: datetime,
+    topics: Sequence[Topic],
+    current: Topic | None,
+) -> Decision | None:
+    """Return a decision that does not depend on similarity; None if similarity must decide.
+
+    A message may name a topic that it returns to. Unless a pause precedes it, it stays in the
+    current topic if it is a digression or too vague, or if an agent names the topics.
+    """
+    if not topics:
+        return Decision(None, "the first message", is_certain=True)
+
+    return_words = read_return(text)
+    named_topic = find_by_rare_words(return_words, topics) if return_words else None
+    if named_topic is not None:
+        words = " ".join(return_words or ())
+        return Decision(named_topic, f'returns to "{words}"', is_certain=True)
+
+    if current is None or _is_pause(current, at):
+        return None
+    if "aside" in markers:
+        return Decision(current, "announced as a digression")
+    if current.named_by == "agent" and "shift" not in markers:
+        reason = "the agent named the topic and no other one since"
+        return Decision(current, reason, is_certain=True)
+    if return_words == () or _is_too_short(text, markers):
+        reason = "too short to start another topic"
+        return Decision(current, reason, is_certain=_is_prompt(current, at))
+    return None
 
 
 def _most_similar(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from embedding_service import HANGS_UP, Answer, EmbeddingService, failing, slow
 
+from simplemem.errors import Unavailable
 from simplemem.features.answers import RecordedTurn
 from simplemem.features.conversations.embedder import (
     ConfiguredEmbedder,
@@ -110,3 +111,14 @@ def test_a_vector_that_was_made_once_is_kept() -> None:
         request_count = len(service.requests)
         assert np.array_equal(embedder.unit_vectors(["a rain gauge", ""]), first)
         assert len(service.requests) == request_count and not first[1].any()
+
+
+def test_an_embedder_that_fails_is_not_asked_again_for_a_while() -> None:
+    with EmbeddingService() as service:
+        provider = create_embedder("openai", EmbedderConfig(model="m", url=service.url))
+        embedder = ConfiguredEmbedder(lambda: provider, seconds=0.5)
+        assert embedder.is_usable
+        service.always = slow(30)
+        with pytest.raises(Unavailable):
+            embedder.unit_vectors(["a rain gauge"])
+        assert not embedder.is_usable
