@@ -1,7 +1,7 @@
 """How similar an exchange and topics are: by word vectors, by rare words and by names. Pure.
 
-An exchange is a message with its answer. A topic is represented by its first exchange, which says
-what it is about, and by its last ones. An exchange that is to be routed may lack its answer.
+An exchange is a message with its answer; the one that is to be routed may lack its answer.
+`topic_vectors` compares the vectors, this module the words.
 """
 
 from __future__ import annotations
