@@ -12,7 +12,8 @@ remembrances and supermemento, over real stores, and prints a row for each figur
   store statements that are not worth it.
 - `--by model`: a client passes the texts, and a language model is configured that answers
   perfectly (`bench/perfect_model.py`). `--route` is the setting `llm.route`: whether the model is
-  asked for the topic of each message (always) or of those that the rules find close (close).
+  asked for the topic of each message (always), or, as by default, only if the rules are not
+  certain (close).
 
 The half `held_out` is for the end of an issue. Whoever changes rules must not look at it.
 """
@@ -65,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--half", choices=HALVES, default="development")
     parser.add_argument("--by", choices=WAYS, default="rules")
-    parser.add_argument("--route", choices=("always", "close", "off"), default="always")
+    parser.add_argument("--route", choices=("always", "close", "off"), default="close")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 

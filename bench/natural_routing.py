@@ -1,10 +1,11 @@
 """How the chats of the natural material are routed by rules, in this process and without notes.
 
-    python bench/natural_routing.py [--half development|held_out] [--turns]
+    python bench/natural_routing.py [--half development|held_out] [--turns] [--embedder local]
 
 Prints a row per chat: the share of messages in the topic of their subject, of changes noticed, and
 of the other messages that stayed, as `bench/natural_chats.py` counts them. A run takes seconds,
-because nothing is stored: the topics are values, as in `bench/talk.py`.
+because nothing is stored: `bench/talk.py` plays the chats. With `--embedder`, the
+topics that are most similar by the bundled vectors are compared again by this embedder.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC
+from datetime import timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -27,9 +27,11 @@ from bench.natural_chats import (
 )
 from bench.natural_figures import sum_counts
 from bench.natural_material import HALVES, Chat, read_material
-from simplemem.features.conversations.router import TopicRouter
-from simplemem.features.conversations.topic import Topic, Turn
+from bench.talk import Message, play, route_by_rules
+from simplemem.features.conversations.embedder import ConfiguredEmbedder
+from simplemem.providers.embeddings import create_embedder
 
+_EMBEDDER_SECONDS = 60.0  # for the vectors of one message
 _COUNTS = {
     "right": count_right,
     "noticed": count_noticed_changes,
@@ -43,10 +45,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--half", choices=HALVES, default="development")
     parser.add_argument("--turns", action="store_true", help="print each message with its topic")
+    parser.add_argument("--embedder", help="a provider, as in the setting embed.provider")
     options = parser.parse_args()
 
+    embedder = None
+    if options.embedder:
+        provider = create_embedder(options.embedder)
+        embedder = ConfiguredEmbedder(lambda: provider, _EMBEDDER_SECONDS)
     chats = read_material(options.half).chats
-    routed_chats = [route_chat(chat) for chat in chats]
+    routed_chats = [route_chat(chat, embedder) for chat in chats]
     if options.turns:
         for routed in routed_chats:
             _print_turns(routed)
@@ -56,27 +63,19 @@ def main() -> None:
     _print_row("all", routed_chats)
 
 
-def route_chat(chat: Chat) -> list[RoutedExchange]:
+def route_chat(chat: Chat, embedder: ConfiguredEmbedder | None = None) -> list[RoutedExchange]:
     """Return the exchanges of a chat with the topics that the rules put them in."""
-    router = TopicRouter()
-    topics: dict[str, Topic] = {}
-    current_id = ""
+    start = chat.exchanges[0].at
+    stream = []
+    for exchange in chat.exchanges:
+        minute = (exchange.at - start) / timedelta(minutes=1)
+        message = Message(exchange.topic, exchange.message, exchange.response, minute, kind="")
+        stream.append(message)
+
+    topic_ids = play(stream, route_by_rules(embedder))
     routed = []
     for number, exchange in enumerate(chat.exchanges):
-        at = exchange.at.replace(tzinfo=UTC)
-        turn = Turn(f"turn_{number}", at, exchange.message, exchange.response, "")
-        current = topics.get(current_id)
-        decision = router.decide(
-            turn.message, at, list(topics.values()), current, answer=turn.answer
-        )
-        if decision.topic is None:
-            current_id = f"block_{number}"
-            topics[current_id] = Topic(current_id, "", "active", at, (), path="")
-        else:
-            current_id = decision.topic.id
-        topic = topics[current_id]
-        topics[current_id] = replace(topic, turns=(*topic.turns, turn), sha256=f"{number}")
-        routed.append(RoutedExchange(exchange, current_id, turn.id))
+        routed.append(RoutedExchange(exchange, topic_ids[number], f"turn_{number}"))
     return routed
 
 

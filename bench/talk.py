@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from bench.talk_costs import print_costs
 from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
+from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.router import TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.providers.word_vectors import shared_multilingual
@@ -49,7 +50,7 @@ class Message(NamedTuple):
     session: str
     text: str
     reply: str
-    minute: int  # since the start of the stream
+    minute: float  # since the start of the stream
     kind: str  # "first", "shift", "resume" or "continue"
 
 
@@ -97,7 +98,7 @@ def main() -> None:
         return
 
     streams = make_streams(options)
-    routers = {"governor": route_by_rules}
+    routers: dict[str, RouteFactory] = {"governor": route_by_rules}
     if options.tune:
         tune(streams)
     else:
@@ -138,15 +139,21 @@ def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.stack([_unit_vector(text) for text in texts])
 
 
-def route_by_rules() -> Route:
-    """Return the route of a new router of the program."""
-    router = TopicRouter(unit_vectors)
+def route_by_rules(embedder: ConfiguredEmbedder | None = None) -> Route:
+    """Return the route of a new router of the program.
+
+    The topics that are most similar by the bundled vectors are compared again by `embedder`.
+    """
+    router = TopicRouter(unit_vectors, embedder)
+    readable = list if embedder else None
 
     def route(
         message: Message, at: datetime, topics: Sequence[Topic], current: Topic | None
     ) -> str:
-        topic = router.decide(message.text, at, topics, current, answer=message.reply).topic
-        return topic.id if topic else ""
+        decision = router.decide(
+            message.text, at, topics, current, answer=message.reply, readable=readable
+        )
+        return decision.topic.id if decision.topic else ""
 
     return route
 

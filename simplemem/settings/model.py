@@ -325,8 +325,8 @@ class LlmSettings(Section):
     route: ModelRoute = setting(
         "close",
         "ask the model, while a message is stored, what it states and which topic it belongs to: "
-        "close names the topic only if two score nearly the same, always for each message, and off "
-        "asks nothing",
+        "with close it chooses the topic unless the rules are certain, with always of each "
+        "message, and off asks nothing",
         "no",
     )
     route_seconds: float = setting(

@@ -1,8 +1,7 @@
 """Ask a language model about a turn before it is stored, if the settings allow it.
 
-What is private stays here: a turn with a credential or of a private topic is not sent, and private
-topics, facts and profiles are not shown. If the model fails, a warning says so, and the rules
-decide.
+What is private stays here: a turn with a credential or of a private topic is not sent, and neither
+are private topics, facts and profiles. If the model fails, a warning says so, and the rules decide.
 """
 
 from __future__ import annotations
@@ -18,12 +17,11 @@ from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.profile import Profile
 from simplemem.features.conversations.router import Decision, TopicDecision
-from simplemem.features.conversations.topic import Topic, topic_name
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.topic_lookup import reachable_topics
 from simplemem.features.conversations.turn_question import MAX_TOPICS, TurnQuestion
 from simplemem.features.fact import Fact
 from simplemem.features.facts.comparing import facts_for_model
-from simplemem.note.scopes import is_private_by_rule
 
 if TYPE_CHECKING:
     from simplemem.features.conversations.turn_reading import TurnReading
@@ -68,7 +66,7 @@ def ask_about(notes: ConversationNotes, exchange: Exchange, decide: Decide) -> A
 def _make_question(
     notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
 ) -> TurnQuestion | None:
-    """Return what a model is shown about an exchange, None if it must not be asked.
+    """Return what a model gets about an exchange, None if it must not be asked.
 
     It must not be if the exchange is in a private topic by the rules' decision, or follows one.
     """
@@ -80,16 +78,16 @@ def _make_question(
         return None
 
     chooses_topic = may_choose_topic(notes, decision) and bool(candidates) and not is_named
-    shown = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
+    topics = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
     if not chooses_topic:
-        shown = [topic for topic in shown if topic is decision.topic]
+        topics = [topic for topic in topics if topic is decision.topic]
     return TurnQuestion(
         turn=exchange.turn,
-        topics={topic.id: topic for topic in shown},
+        topics={topic.id: topic for topic in topics},
         current=decision.topic if is_named else current,
         chooses_topic=chooses_topic,
-        facts=_shown_facts(notes, exchange.turn.message, exchange.turn.at),
-        profile=_shown_profile(notes),
+        facts=_facts_for_model(notes, exchange.turn.message, exchange.turn.at),
+        profile=_public_profile(notes),
     )
 
 
@@ -108,35 +106,35 @@ def _is_private(
     concerned = [decision.topic] if exchange.topic else [decision.topic, current]
     if any(topic is not None and topic.path in private for topic in concerned):
         return True
-    new_path = f"{topic_name('topic', exchange.turn.at)}.md"
-    return is_private_by_rule(new_path, notes.settings.embed.private)
+    return notes.is_new_topic_private(exchange.turn.at)
 
 
 def _candidates(
     notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
 ) -> list[Topic]:
-    """Return the topics that an exchange may belong to: the current one, then the nearest.
+    """Return the topics that an exchange may belong to: the current one first.
 
-    The topic that the rules chose is among them, and comes second.
+    The topic that the rules chose comes second, and then those most similar to the exchange, or
+    with the latest turns if the rules did not compare.
     """
     current, decision = decided
-    nearest = list(decision.ranked)
-    if not nearest:
+    others = list(decision.ranked)
+    if not others:
         reachable = reachable_topics(notes.items(Topic), exchange.session)
-        nearest = [topic for topic in reachable if topic.status != "closed"]
-        nearest.sort(key=attrgetter("last"), reverse=True)
+        others = [topic for topic in reachable if topic.status != "closed"]
+        others.sort(key=attrgetter("last"), reverse=True)
 
     candidates = {}
-    for topic in (current, decision.topic, *nearest):
+    for topic in (current, decision.topic, *others):
         if topic is not None:
             candidates[topic.path] = topic
     return list(candidates.values())
 
 
-def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
-    """Return the facts that a model is shown, by their ids: those that hold and are not private.
+def _facts_for_model(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
+    """Return the facts that a model gets, by their ids: those that hold and are not private.
 
-    If there are more than 100, they are those nearest to the message, by its words and by the
+    If there are more than 100, they are those most similar to the message, by its words and by the
     vectors of the configured embedder.
     """
     with notes.collection.reading():
@@ -144,7 +142,7 @@ def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[s
     return {fact.id: fact for fact in facts_for_model(notes.extension, message, facts)}
 
 
-def _shown_profile(notes: ConversationNotes) -> Profile:
+def _public_profile(notes: ConversationNotes) -> Profile:
     """Return the profile of the user, an empty one if its note is private."""
     profile = notes.profile()
     if profile.path and notes.extension.private_among([profile.path]):
@@ -154,7 +152,7 @@ def _shown_profile(notes: ConversationNotes) -> Profile:
 
 def may_choose_topic(notes: ConversationNotes, decision: Decision) -> bool:
     """Return whether a model may choose another topic than that of the rules' decision."""
-    return notes.settings.llm.route == "always" or decision.is_close
+    return notes.settings.llm.route == "always" or not decision.is_certain
 
 
 def follow_advice(
@@ -173,8 +171,8 @@ def follow_advice(
         return decision
 
     reason = "a model decided"
-    if decision.is_close:
-        reason = "a model decided, because the scores were close"
+    if not decision.is_certain:
+        reason = "a model decided, because the rules were not certain"
     return decision._replace(
         topic=open_topics.get(advice.topic_id),
         reason=reason,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from simplemem.features.conversations.patterns import (
     clear_labels_of,
@@ -19,6 +19,11 @@ from simplemem.features.conversations.patterns import (
 
 _MAX_REFINING: Final = 4  # exchanges of a topic whose label may still change
 _MAX_WORDS: Final = 3  # of a label that is a list
+_MIN_LABEL: Final = 2  # content words of a clause
+_PER_WORD: Final = 0.5  # what a clause weighs for each content word
+_MAX_WEIGHED: Final = 5  # content words that add to the weight of a clause
+_MAX_USES: Final = 2  # texts that count for one word
+_LATER: Final = 1.0  # how much a clause weighs less for each message before it
 _MAX_OUTCOMES: Final = 2  # sentences of a summary
 _MIN_OUTCOME: Final = 4  # words of an outcome that is understood without another sentence
 _MIN_STATEMENT: Final = 3  # content words of a sentence that says something
@@ -30,20 +35,25 @@ Exchange = tuple[str, str]
 """A message and its answer."""
 
 
+class _Clause(NamedTuple):
+    """A clause that may be the label of a topic."""
+
+    label: str
+    weight: float
+
+
 def label_of_exchanges(exchanges: Sequence[Exchange]) -> str:
     """Return the label of a topic, made of its first exchanges; the later ones change it no more.
 
-    It is a clause that can be understood on its own, of the first message if that has one: the
-    clause whose words the answer and the other exchanges take up most. Without such a clause it is
-    the list of the words that several messages and answers have in common, and else whatever
-    `label_of` makes of the first message. Raises IndexError without exchanges.
+    It is the clause of a message that weighs most (`_weigh_clauses`). Without a clause that can be
+    understood on its own, it is the list of the words that several texts have in common, and else
+    whatever `label_of` makes of the first message. Raises IndexError without exchanges.
     """
     first_exchanges = exchanges[:_MAX_REFINING]
-    for position, (message, _) in enumerate(first_exchanges):
-        labels = clear_labels_of(message)
-        if labels:
-            uses = _count_uses(first_exchanges, position)
-            return max(labels, key=lambda label: sum(uses[stem] for stem in _stems(label)))
+    clauses = _weigh_clauses(first_exchanges)
+    best = max(clauses, key=lambda clause: clause.weight, default=None)
+    if best is not None:
+        return best.label
 
     shared_words = _shared_words(first_exchanges)
     if len(shared_words) > 1:
@@ -51,6 +61,27 @@ def label_of_exchanges(exchanges: Sequence[Exchange]) -> str:
         return label[:1].upper() + label[1:]
     first_message, _ = exchanges[0]
     return label_of(first_message)
+
+
+def _weigh_clauses(exchanges: Sequence[Exchange]) -> list[_Clause]:
+    """Return the clauses of messages that can be understood on their own, with their weights.
+
+    A clause weighs more the more words it has, and much more if other texts take them up: up to two
+    texts count for each word. One of a later message weighs less, so that a label does not change
+    without need. Clauses with fewer than two words that are no numbers are left out.
+    """
+    clauses = []
+    for position, (message, _) in enumerate(exchanges):
+        labels = clear_labels_of(message)
+        uses = _count_uses(exchanges, position) if labels else Counter[str]()
+        for label in labels:
+            stems = {stem for stem in _stems(label) if not _IS_NUMBER.fullmatch(stem)}
+            if len(stems) >= _MIN_LABEL:
+                use_count = sum(min(uses[stem], _MAX_USES) for stem in stems)
+                word_count = min(len(stems), _MAX_WEIGHED)
+                weight = use_count + _PER_WORD * word_count - _LATER * position
+                clauses.append(_Clause(label, weight))
+    return clauses
 
 
 def _count_uses(exchanges: Sequence[Exchange], position: int) -> Counter[str]:
@@ -113,7 +144,7 @@ def choose_outcome(sentences: Sequence[str]) -> list[str]:
     if outcomes:
         return _with_context(sentences, outcomes)
     for sentence in reversed(sentences):
-        if not sentence.endswith("?") and len(content_words(sentence)) >= _MIN_STATEMENT:
+        if _says_something(sentence):
             return [sentence]
     return list(sentences[-1:])
 
@@ -121,12 +152,22 @@ def choose_outcome(sentences: Sequence[str]) -> list[str]:
 def _with_context(sentences: Sequence[str], outcomes: Sequence[int]) -> list[str]:
     """Return the last outcomes; a short last one with the sentence behind or before it.
 
-    `outcomes` are the positions of the sentences that state one, at least one.
+    `outcomes` are the positions of the sentences that state one, at least one. The sentence before
+    it is given if it says something and the one behind it does not.
     """
     last = outcomes[-1]
     is_short = len(sentences[last].split()) < _MIN_OUTCOME
     if not is_short:
         return [sentences[index] for index in outcomes[-_MAX_OUTCOMES:]]
-    if last + 1 < len(sentences) and not sentences[last + 1].endswith("?"):
-        return list(sentences[last : last + 2])
-    return list(sentences[max(last - 1, 0) : last + 1])
+
+    after = sentences[last + 1 : last + 2]
+    before = sentences[max(last - 1, 0) : last]
+    can_follow = bool(after) and not after[0].endswith("?")
+    if can_follow and (_says_something(after[0]) or not any(map(_says_something, before))):
+        return [sentences[last], *after]
+    return [*before, sentences[last]]
+
+
+def _says_something(sentence: str) -> bool:
+    """Return whether a sentence is no question and has some content words."""
+    return not sentence.endswith("?") and len(content_words(sentence)) >= _MIN_STATEMENT

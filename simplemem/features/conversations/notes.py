@@ -11,7 +11,7 @@ from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations.profile import PROFILE, Profile, current_profile
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn
+from simplemem.features.conversations.topic import TOPIC, Topic, Turn, topic_name
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
@@ -31,6 +31,7 @@ from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, local_now
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name, name_of
+from simplemem.note.scopes import is_private_by_rule
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
@@ -120,6 +121,11 @@ class ConversationNotes(FeatureService):
         """
         profiles = [profile for profile in self.loaded(Profile) if _is_default(profile)]
         return min(profiles, key=attrgetter("path"), default=None)
+
+    def is_new_topic_private(self, at: datetime) -> bool:
+        """Return whether the settings make the note of a new topic private, begun at a time."""
+        path = f"{topic_name('topic', at)}.md"
+        return is_private_by_rule(path, self.settings.embed.private)
 
     def find(self, ref: str) -> Topic:
         """Return the topic with this id, label or note name. Raises NotFound or Ambiguous."""

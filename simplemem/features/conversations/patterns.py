@@ -33,6 +33,7 @@ _DEFAULT_LABEL: Final = "Conversation"
 
 _MARKER_NAMES: Final = (
     "shift",
+    "aside",
     "greeting",
     "opening",
     "follow",
@@ -43,7 +44,8 @@ _MARKER_NAMES: Final = (
 )
 _LEAD_INS: Final = ("shift", "greeting", "named")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_CLAUSE_END: Final = re.compile(r"[.!?:;\n]|, ")
+_CLAUSE_END: Final = re.compile(r"[.!?:;()\n→]|, | [-–—=] ")
+_QUOTE: Final = re.compile(r'["“”«»„]')
 
 
 def _load_english() -> dict[str, Any]:
@@ -135,7 +137,7 @@ MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)
 _VAGUE_WORDS: Final = _read_vague_words(_OTHER_LANGUAGES)
 _OTHER_EMPTY_WORDS: Final = _read_empty_words(_OTHER_LANGUAGES)
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
-_TASK_WORDS: Final = WORDS["task"]
+_NO_LABEL_WORDS: Final = WORDS["task"] | WORDS["filler"]
 
 
 @lru_cache(maxsize=1024)
@@ -272,8 +274,8 @@ def clear_labels_of(message: str) -> list[str]:
 def _label_in(clause: str) -> str:
     """Return the label in a clause, from the first to the last word that says something.
 
-    It has at most 50 characters and begins with a capital letter. Returns "" if fewer than two
-    words say something.
+    It has at most 50 characters, begins with a capital letter, and has no quotation marks. Returns
+    "" if fewer than two words say something.
     """
     words = [word for word in _WORD.finditer(clause) if _is_label_word(word[0])]
     if len(words) < 2:
@@ -284,13 +286,13 @@ def _label_in(clause: str) -> str:
     fitting_ends = [word.end() for word in words if word.end() <= end]
     if fitting_ends:
         end = fitting_ends[-1]
-    label = clause[start:end]
+    label = _QUOTE.sub("", clause[start:end])
     return label[:1].upper() + label[1:]
 
 
 def _is_label_word(word: str) -> bool:
     """Return whether a label may begin or end with a word."""
-    return bool(content_words(word)) and word.lower() not in _TASK_WORDS
+    return bool(content_words(word)) and word.lower() not in _NO_LABEL_WORDS
 
 
 def keywords_of(messages: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.patterns import (
     NUMBERS,
     content_words,
@@ -26,6 +27,7 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.topic_vectors import VectorComparer
 from simplemem.note.sentences import sentence_spans
 from simplemem.providers.word_vectors import shared_multilingual
 
@@ -42,10 +44,16 @@ NEW: Final = NUMBERS["new"]  # for a new topic
 LIMITS: Final = NUMBERS["limits"]
 
 _MAX_RANKED: Final = 12  # topics that a model may choose from
-_MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
+_MAX_REFINED: Final = 6  # topics that the configured embedder compares with a message
+_MARKERS: Final = ("shift", "aside", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
 _SECONDS_PER_QUARTER: Final = 900
+_SECONDS_PER_MINUTE: Final = 60
 _MANY_SENTENCES: Final = 3  # beside the first one
+
+
+ChooseReadable = Callable[[Sequence[Topic]], Sequence[Topic]]
+"""From topics: those that the configured embedder may read."""
 
 
 class Decision(NamedTuple):
@@ -54,7 +62,7 @@ class Decision(NamedTuple):
     topic: Topic | None  # None for a new one
     reason: str
     ranked: tuple[Topic, ...] = ()  # the open topics, most similar first, if scores decided
-    is_close: bool = False  # whether the two best scores are so close that a model may be asked
+    is_certain: bool = False  # whether a model need not be asked for a better one
     method: str = "rules"
     label: str = ""  # of a new topic, if a model chose one
 
@@ -74,16 +82,21 @@ class _ComparedTopics(NamedTuple):
 
 
 class TopicRouter:
-    """Decides the topics of messages. Guards what it has compared topics by (`TopicComparer`)."""
+    """Decides the topics of messages. Guards what it has compared topics by."""
 
     def __init__(
-        self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+        self,
+        vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None,
+        embedder: ConfiguredEmbedder | None = None,
     ) -> None:
         """Make a router that compares texts by the unit vectors that `vectors` returns for them.
 
-        Without it, the bundled word vectors are used.
+        Without it, the bundled word vectors are used. The topics that are most similar by them are
+        compared again by those of `embedder`.
         """
         self._comparer = TopicComparer(vectors or _word_vectors)
+        self._embedder = embedder
+        self._embedder_comparer: VectorComparer | None = None  # made for the first comparison
 
     def decide(
         self,
@@ -92,42 +105,36 @@ class TopicRouter:
         topics: Sequence[Topic],
         current: Topic | None,
         answer: str = "",
+        readable: ChooseReadable | None = None,
     ) -> Decision:
         """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
-        new if there are no topics, or none fits well enough.
+        the time of the message. `answer` is the reply to it, "" if there is none yet. `readable`
+        chooses the topics that the configured embedder may read; without it, the embedder does not
+        read the message either. The topic is new if there are no topics, or none fits well enough.
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
-        if not topics:
-            return Decision(None, "the first message")
-
         text = message[: LIMITS["text"]]
-        return_words = read_return(text)
-        if return_words:
-            topic = find_by_rare_words(return_words, topics)
-            if topic is not None:
-                words = " ".join(return_words)
-                return Decision(topic, f'returns to "{words}"')
-
         markers = _read_markers(text)
-        is_after_pause = current is not None and _is_pause(current, at)
-        if current is not None and not is_after_pause:
-            is_vague = return_words == () or _is_too_short(text, markers)
-            reason = _reason_to_stay(current, markers, is_vague=is_vague)
-            if reason:
-                return Decision(current, reason)
+        decision = _decide_by_form(text, markers, at, topics, current)
+        if decision is not None:
+            return decision
 
         open_topics = _open_topics(topics, current)
-        if is_after_pause:
+        if current is not None and _is_pause(current, at):
             markers.add("day")
-        elif current and _has_just_begun(current, open_topics):
+        elif current is not None and _has_just_begun(current, open_topics):
             markers.add("begun")
         signs = _weigh_markers(text, markers, current, at)
-        compared = self._compare(text, open_topics, answer[: LIMITS["text"]])
-        return self._decide_by_scores(compared, open_topics, current, signs)
+
+        answer = answer[: LIMITS["text"]]
+        compared = self._compare(text, open_topics, answer)
+        if readable is not None:
+            likely_topics = _most_similar(compared.comparisons, open_topics, current)
+            compared = self._refine(compared, text, open_topics, answer, readable(likely_topics))
+        return self._decide_by_scores(compared, open_topics, current, signs, at)
 
     def _decide_by_scores(
         self,
@@ -135,29 +142,35 @@ class TopicRouter:
         topics: Sequence[Topic],
         current: Topic | None,
         signs: Mapping[str, float],
+        at: datetime,
     ) -> Decision:
         """Return a decision for the topic with the best score; its topic is None for a new one.
 
-        `signs` are those of `_weigh_markers`. Of equal scores, that of the current topic is the
-        best.
+        `signs` are those of `_weigh_markers`, `at` is the time of the message. Of equal scores,
+        that of the current topic is the best. The decision is certain only if the message stays
+        after a short silence: by a clear margin, or in reply to a question of the assistant.
         """
         stay = _sum_weights(STAY, signs)
         back = _sum_weights(BACK, signs)
         scores: dict[Topic | None, float] = {None: _sum_weights(NEW, signs)}
+        replies_to_question = False
         for topic, comparison in zip(topics, compared.comparisons, strict=True):
             bonus = back
             if topic is current:
-                bonus = stay + STAY["asked"] * comparison.answers_question
+                replies_to_question = comparison.answers_question
+                bonus = stay + STAY["asked"] * replies_to_question
             scores[topic] = _score(comparison) + bonus
 
         ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
         best = ranked[0]
+        stays = best is not None and best is current and _is_prompt(best, at)
+        is_clear = _is_clear([scores[topic] for topic in ranked])
         ranked_topics = [topic for topic in ranked if topic is not None]
         return Decision(
             topic=best,
             reason=_reason(best, current),
             ranked=tuple(ranked_topics[:_MAX_RANKED]),
-            is_close=_is_close([scores[topic] for topic in ranked]),
+            is_certain=stays and (replies_to_question or is_clear),
             method=compared.method,
         )
 
@@ -175,14 +188,82 @@ class TopicRouter:
             comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
+    def _refine(
+        self,
+        compared: _ComparedTopics,
+        text: str,
+        topics: Sequence[Topic],
+        answer: str,
+        readable: Sequence[Topic],
+    ) -> _ComparedTopics:
+        """Return comparisons with the cosines of the configured embedder for the readable topics.
 
-def _reason_to_stay(current: Topic, markers: Collection[str], *, is_vague: bool) -> str:
-    """Return why a message stays in the current topic whatever it resembles, "" if it need not."""
+        The others keep those of the bundled vectors. Never raises: if the embedder fails or is too
+        slow, all keep them, and the method has the reason.
+        """
+        embedder = self._embedder
+        if embedder is None or not readable:
+            return compared
+        if self._embedder_comparer is None:
+            self._embedder_comparer = VectorComparer(
+                embedder.unit_vectors, reads_sentences=embedder.reads_sentences
+            )
+        try:
+            cosines = self._embedder_comparer.compare(text, readable, answer)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the message is stored
+            reason = getattr(error, "message", type(error).__name__)
+            return compared._replace(method=f"rules (bundled word vectors: {reason})")
+
+        scaled = [row.scaled(embedder.scale) for row in cosines]
+        cosines_by_topic = dict(zip(readable, scaled, strict=True))
+        comparisons = []
+        for topic, comparison in zip(topics, compared.comparisons, strict=True):
+            topic_cosines = cosines_by_topic.get(topic, comparison.cosines)
+            comparisons.append(comparison._replace(cosines=topic_cosines))
+        return compared._replace(comparisons=comparisons)
+
+
+def _decide_by_form(
+    text: str,
+    markers: Collection[str],
+    at: datetime,
+    topics: Sequence[Topic],
+    current: Topic | None,
+) -> Decision | None:
+    """Return a decision that does not depend on similarity; None if similarity must decide.
+
+    A message may name a topic that it returns to. Unless a pause precedes it, it stays in the
+    current topic if it is a digression or too vague, or if an agent names the topics.
+    """
+    if not topics:
+        return Decision(None, "the first message", is_certain=True)
+
+    return_words = read_return(text)
+    named_topic = find_by_rare_words(return_words, topics) if return_words else None
+    if named_topic is not None:
+        words = " ".join(return_words or ())
+        return Decision(named_topic, f'returns to "{words}"', is_certain=True)
+
+    if current is None or _is_pause(current, at):
+        return None
+    if "aside" in markers:
+        return Decision(current, "announced as a digression")
     if current.named_by == "agent" and "shift" not in markers:
-        return "the agent named the topic and no other one since"
-    if is_vague:
-        return "too short to start another topic"
-    return ""
+        reason = "the agent named the topic and no other one since"
+        return Decision(current, reason, is_certain=True)
+    if return_words == () or _is_too_short(text, markers):
+        reason = "too short to start another topic"
+        return Decision(current, reason, is_certain=_is_prompt(current, at))
+    return None
+
+
+def _most_similar(
+    comparisons: Sequence[Comparison], topics: Sequence[Topic], current: Topic | None
+) -> list[Topic]:
+    """Return the topics with the best scores, and the current topic first, if there is one."""
+    scores = {topic: _score(row) for topic, row in zip(topics, comparisons, strict=True)}
+    ranked = sorted(topics, key=lambda topic: (topic is not current, -scores[topic]))
+    return ranked[:_MAX_REFINED]
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -235,10 +316,11 @@ def _sum_weights(weights: Mapping[str, float], signs: Mapping[str, float]) -> fl
 
 def _score(comparison: Comparison) -> float:
     """Return the weighted sum of what a comparison of a message and a topic found."""
-    score: float = NEAR["follows"] * comparison.follows
-    score += NEAR["about"] * comparison.is_about
-    score += NEAR["fits"] * comparison.fits
-    score += NEAR["ending"] * comparison.ending
+    cosines = comparison.cosines
+    score: float = NEAR["follows"] * cosines.follows
+    score += NEAR["about"] * cosines.is_about
+    score += NEAR["fits"] * cosines.fits
+    score += NEAR["ending"] * cosines.ending
     score += NEAR["shared"] * comparison.shared
     score += NEAR["recent"] * comparison.recent
     score += NEAR["asked"] * comparison.answers_question
@@ -246,11 +328,11 @@ def _score(comparison: Comparison) -> float:
     return score
 
 
-def _is_close(scores: Sequence[float]) -> bool:
-    """Return whether the two best scores, which come first, are close to each other."""
+def _is_clear(scores: Sequence[float]) -> bool:
+    """Return whether the first score, which is the best, is far above the second one."""
     if len(scores) < 2:
         return False
-    return bool(scores[0] - scores[1] < LIMITS["close"])
+    return bool(scores[0] - scores[1] >= LIMITS["clear"])
 
 
 def _reason(best: Topic | None, current: Topic | None) -> str:
@@ -269,6 +351,12 @@ def _is_pause(current: Topic, at: datetime) -> bool:
     """
     silence = at - current.last
     return bool(silence.total_seconds() >= _SECONDS_PER_HOUR * LIMITS["hours"])
+
+
+def _is_prompt(current: Topic, at: datetime) -> bool:
+    """Return whether a message comes so soon that it may reply to the last turn of its topic."""
+    silence = at - current.last
+    return bool(silence.total_seconds() < _SECONDS_PER_MINUTE * LIMITS["reply_minutes"])
 
 
 def _is_too_short(text: str, markers: Collection[str]) -> bool:

@@ -1,7 +1,7 @@
-"""What a language model is shown about a turn while it is stored. Pure.
+"""What a language model gets to read about a turn while it is stored. Pure.
 
-It is one JSON object: the message, the last turns of its topic and of the nearest ones, the facts
-that hold, and the profile of the user. `turn_reading` asks the model and checks its answer.
+It is one JSON object: the message, the last turns of its topic and of the most similar ones, the
+facts that hold, and the profile of the user. `turn_reading` asks the model and checks its answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_FACT: Final = 300  # characters of the value of a fact
 
 
 class _Excerpt(NamedTuple):
-    """How much is shown of a topic."""
+    """How much a model gets of a topic."""
 
     turns: int  # the last ones
     message: int  # characters
@@ -34,10 +34,10 @@ _OF_OTHERS: Final = _Excerpt(turns=3, message=300, answer=150)
 
 
 class TurnQuestion(NamedTuple):
-    """What a model is shown about a turn. Nothing of it is private."""
+    """What a model gets about a turn. Nothing of it is private."""
 
     turn: Turn
-    topics: Mapping[str, Topic]  # by their ids; the current one first, then the nearest
+    topics: Mapping[str, Topic]  # by their ids; the current one first, then by similarity
     current: Topic | None  # the session's current topic
     chooses_topic: bool  # whether the model says which of the topics is the turn's
     facts: Mapping[str, Fact]  # that hold, by their ids
@@ -65,7 +65,7 @@ class TurnQuestion(NamedTuple):
 
 
 def _describe_topic(topic: Topic, excerpt: _Excerpt) -> dict[str, Any]:
-    """Return what a model is shown of a topic: its id, label, summary, keywords and last turns."""
+    """Return what a model gets of a topic: its id, label, summary, keywords and last turns."""
     turns = []
     for turn in topic.turns[-excerpt.turns :]:
         row = {
@@ -83,7 +83,7 @@ def _describe_topic(topic: Topic, excerpt: _Excerpt) -> dict[str, Any]:
 
 
 def _describe_fact(id_: str, fact: Fact) -> dict[str, Any]:
-    """Return what a model is shown of a fact."""
+    """Return what a model gets of a fact."""
     subject = fact.slot.subject if fact.slot is not None else ""
     since = f"{fact.valid_from:%Y-%m-%d}" if fact.valid_from is not None else None
     return {
@@ -95,7 +95,7 @@ def _describe_fact(id_: str, fact: Fact) -> dict[str, Any]:
     }
 
 
-def shown_traits(profile: Profile) -> Sequence[str]:
-    """Return the constraints and preferences of a profile as a model is shown them."""
+def texts_of_traits(profile: Profile) -> Sequence[str]:
+    """Return the constraints and preferences of a profile in the words that a model gets."""
     constraints = [constraint["text"] for constraint in profile.constraints]
     return [*constraints, *profile.preferences.values()]

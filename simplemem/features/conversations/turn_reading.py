@@ -1,8 +1,8 @@
 """What a language model reads in a turn while it is stored, in one call.
 
 The call asks for the topic, facts, what they replace and when they end, constraints, preferences
-and the name of the user. Everything in the answer is checked: ids must be among those that were
-shown, and evidence must be a literal part of the message. What fails a check is left out, with a
+and the name of the user. Everything in the answer is checked: ids must be among those of the
+question, and evidence must be a literal part of the message. What fails a check is left out, with a
 warning; if nothing of the facts is left, the rules decide.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from simplemem.features.agent_statements import AGENT, read_limit
 from simplemem.features.conversations.exchange import MAX_LABEL, EndedFact, Exchange
 from simplemem.features.conversations.profile import Trait
-from simplemem.features.conversations.turn_question import TurnQuestion, shown_traits
+from simplemem.features.conversations.turn_question import TurnQuestion, texts_of_traits
 from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.stated import StatedFact, key_of, name_of_fact
 from simplemem.features.model_questions import load_questions
@@ -109,7 +109,7 @@ class _AnswerReader:
         )
 
     def _read_advice(self, label: str) -> TopicAdvice | None:
-        """Return the topic that the model chose; None, with a warning, for an id not shown."""
+        """Return the topic that the model chose; None, with a warning, for another id."""
         if not self._question.chooses_topic:
             return None
 
@@ -140,8 +140,8 @@ class _AnswerReader:
         if rejected_count == 0:
             return list(facts.values())
         self._warn(
-            f"listed {rejected_count} facts that do not quote the message or name what was not "
-            "shown; they were not stored"
+            f"listed {rejected_count} facts that do not quote the message or name what it was "
+            "not given; they were not stored"
         )
         return list(facts.values()) or None
 
@@ -149,8 +149,8 @@ class _AnswerReader:
         """Return the fact in a row of the answer. `earlier` are the keys of the rows before it.
 
         None if its evidence is no quotation of the message that has the value, if it has no key, if
-        it replaces a fact that was not shown, or if its times are not those of something that has
-        begun.
+        it replaces a fact that is not in the question, or if its times are not those of something
+        that has begun.
         """
         value = _read_line(row, "value")
         evidence = self._evidence_of(row)
@@ -203,7 +203,10 @@ class _AnswerReader:
         return False
 
     def _read_ended(self) -> list[EndedFact]:
-        """Return the shown facts that hold no more, each with its end; others add a warning."""
+        """Return the facts of the question that hold no more, each with its end.
+
+        Other rows add a warning.
+        """
         ended = []
         for row in _rows_of(self._answer["ended"]):
             id_ = _read_line(row, "id")
@@ -211,7 +214,7 @@ class _AnswerReader:
             if id_ in self._question.facts and self._evidence_of(row):
                 ended.append(EndedFact(id_, end))
             else:
-                self._warn("ended a fact that was not shown, or without words of the message")
+                self._warn("ended a fact that it was not given, or without words of the message")
         return ended
 
     def _read_traits(self) -> list[Trait]:
@@ -234,12 +237,12 @@ class _AnswerReader:
         return traits + self._read_gone()
 
     def _read_gone(self) -> list[Trait]:
-        """Return the constraints and preferences that hold no more, if they were shown."""
+        """Return the constraints and preferences of the question that hold no more."""
         gone = self._answer["no_longer"]
         if not isinstance(gone, list):
             return []
-        shown = shown_traits(self._question.profile)
-        return [Trait("gone", text) for text in gone if text in shown]
+        current = texts_of_traits(self._question.profile)
+        return [Trait("gone", text) for text in gone if text in current]
 
     def _warn(self, problem: str) -> None:
         """Add a warning about the model's answer, once."""
@@ -285,16 +288,18 @@ def _label_in_words_of(message: str, label: Any) -> str:
     return label_text if is_quoted else ""
 
 
-def still_held(facts: Sequence[StatedFact], current_ids: Collection[str]) -> list[StatedFact]:
-    """Return facts of which none replaces one that does not hold any more.
+def without_late_replacements(
+    facts: Sequence[StatedFact], current_ids: Collection[str]
+) -> list[StatedFact]:
+    """Return facts, without `replaces` where a model named a fact that does not hold any more.
 
     `current_ids` are the ids of the facts that hold now: one may have been deleted or changed while
     the model was asked.
     """
-    held = []
+    kept = []
     for fact in facts:
         if fact.decided_by != AGENT:
             replaces = tuple(id_ for id_ in fact.replaces if id_ in current_ids)
             fact = fact._replace(replaces=replaces)
-        held.append(fact)
-    return held
+        kept.append(fact)
+    return kept

@@ -70,20 +70,20 @@ def record(
 
 
 @pytest.fixture
-def close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the rules always decide for the current topic, with close scores."""
+def uncertain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the rules always decide for the current topic, and never be certain."""
 
     def decide(
         self: TopicRouter, message: str, at: Any, topics: Any, current: Any, **_: Any
     ) -> Decision:
         open_topics = tuple(topic for topic in topics if topic.status != "closed")
-        return Decision(current, "by numbers", open_topics, current is not None)
+        return Decision(current, "by numbers", open_topics)
 
     monkeypatch.setattr(TopicRouter, "decide", decide)
 
 
-@pytest.mark.usefixtures("close")
-def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("uncertain")
+def test_a_model_decides_if_the_rules_are_not_certain(tmp_path: Path) -> None:
     def model(question: dict[str, Any]) -> Any:
         if not question["choose_topic"]:
             return turn_answer()
@@ -106,7 +106,7 @@ def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
         assert clock["block_id"] != jam["block_id"] and len(routing_questions(service)) == 2
 
 
-@pytest.mark.usefixtures("close")
+@pytest.mark.usefixtures("uncertain")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -137,7 +137,7 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(
         ) and service.requests
 
 
-@pytest.mark.usefixtures("close")
+@pytest.mark.usefixtures("uncertain")
 @pytest.mark.parametrize(
     ("label", "topic"),
     [("Boat  repairs", "Boat repairs"), ("boat", "boat"), ("Yacht", "Bought a boat"), ("", "Bought a boat"),
@@ -163,7 +163,7 @@ def test_a_label_of_a_model_is_used_if_its_words_are_in_the_message(
         )
 
 
-@pytest.mark.usefixtures("close")
+@pytest.mark.usefixtures("uncertain")
 @pytest.mark.parametrize("change", ["deleted", "closed"])
 def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
     tmp_path: Path, change: str
@@ -192,7 +192,7 @@ def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
         )
 
 
-@pytest.mark.usefixtures("close")
+@pytest.mark.usefixtures("uncertain")
 def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: turn_answer()) as service,
@@ -222,7 +222,7 @@ def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
         assert "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
 
 
-@pytest.mark.usefixtures("close")
+@pytest.mark.usefixtures("uncertain")
 def test_a_model_is_asked_only_if_configured_and_within_its_budget(tmp_path: Path) -> None:
     answer = turn_answer()
     with (

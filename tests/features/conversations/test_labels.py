@@ -39,6 +39,19 @@ def test_a_label_that_nobody_could_understand_is_refined_by_later_exchanges() ->
     assert label_of_exchanges([unclear, later]) == "Greenhouse pump is loud at night"
 
 
+def test_a_label_names_the_subject_rather_than_the_mood_of_the_first_message() -> None:
+    first = ("heyy omg can you fix my life", "Of course. What is going on?")
+    later = ("ok so the tax return is due friday", "A tax return has four parts.")
+    assert label_of_exchanges([first, later]) == "Tax return is due friday"
+    more = ("i found the missing receipts", "Then the tax return is nearly done.")
+    assert label_of_exchanges([first, later, more]) == "Tax return is due friday"
+
+
+def test_a_label_has_neither_half_a_parenthesis_nor_quotation_marks() -> None:
+    message = 'the roofer (a cousin of Ola) says "new tiles by autumn"'
+    assert label_of_exchanges([(message, "New tiles cost more.")]) == "Says new tiles by autumn"
+
+
 def test_a_label_changes_no_more_once_a_topic_has_grown() -> None:
     exchanges = [("there my friend", "Hello!")] * 4
     later = ("the greenhouse pump is loud at night", "A pump on rubber feet is quiet.")
@@ -59,6 +72,10 @@ def test_a_label_changes_no_more_once_a_topic_has_grown() -> None:
         (
             ["¿Cuánto sale?", "Presentado con clave.", "747,20."],
             ["Presentado con clave.", "747,20."],
+        ),
+        (
+            ["The blue flat has a balcony to the south.", "Booked!", "ok bye"],
+            ["The blue flat has a balcony to the south.", "Booked!"],
         ),
         (["Wir nehmen die kleine Pumpe."], ["Wir nehmen die kleine Pumpe."]),
         (["The pump hums loudly at night.", "Why?"], ["The pump hums loudly at night."]),

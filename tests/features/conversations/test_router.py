@@ -113,7 +113,7 @@ def test_scores_that_decide_rank_all_topics(conversation: Conversation) -> None:
     assert {topic.id for topic in decision.ranked} == {
         "block_0",
         "block_1",
-    } and not decision.is_close
+    } and not decision.is_certain
     assert decision.reason and "\n" not in decision.reason
 
 
@@ -153,7 +153,7 @@ def test_closed_topics_alone_leave_nothing_to_continue(conversation: Conversatio
     decision = conversation.router.decide(
         "How do I count the tips?", conversation.now, list(conversation.topics.values()), None
     )
-    assert decision[0] is None and not decision.ranked and not decision.is_close
+    assert decision[0] is None and not decision.ranked and not decision.is_certain
 
 
 @given(
@@ -336,3 +336,39 @@ def test_words_that_say_nothing_in_spanish_are_no_content() -> None:
         "llorando",
         "cocina",
     )
+
+
+@pytest.mark.parametrize(
+    "announcement",
+    ["Quick aside: ", "By the way, unrelated: ", "quick question, ", "Before I forget: ",
+     "Antes de que se me olvide, ", "Una pregunta rápida: ", "Kurze Zwischenfrage: ",
+     "Nur kurz: ", "Petite parenthèse : "],
+)  # fmt: skip
+def test_an_announced_digression_stays_in_the_topic_but_not_for_certain(
+    conversation: Conversation, announcement: str
+) -> None:
+    decision = conversation.decide(f"{announcement}how do I get red wine out of a white shirt?")
+    assert decision.topic is conversation.topics["block_0"] and not decision.is_certain
+    about = conversation.decide("Quick question about the rain gauge: is brass better?")
+    assert about.reason.startswith("returns to")
+
+
+def test_the_rules_are_certain_of_a_name_a_reply_and_a_short_word(
+    conversation: Conversation,
+) -> None:
+    conversation.say("It tips too early.", "How far from the wall does the gauge stand?")
+    reply = "about forty steps, behind the old pear tree, my sister says"
+    for message in ("Back to the rain gauge: is brass better?", "Why?", reply):
+        assert conversation.decide(message).is_certain
+    conversation.now += timedelta(minutes=40)
+    assert conversation.decide("Back to the rain gauge: is brass better?").is_certain
+    assert not conversation.decide("Why?").is_certain
+    assert not conversation.decide(reply).is_certain
+
+
+def test_the_rules_are_never_certain_of_a_change_without_a_name(
+    conversation: Conversation,
+) -> None:
+    news = "By the way, my landlord wants to sell the flat, and the kitchen window does not close."
+    decision = conversation.decide(news)
+    assert decision.topic is None and not decision.is_certain
