@@ -1,6 +1,6 @@
-"""The rules by which facts with a key are read in messages, one file per language.
+"""The rules by which `keyed_facts` reads facts with a key in messages, one file per language.
 
-`words/messages/` has the files. They are read, and their patterns compiled, when the first message
+`words/messages/` has the files. They are read, and their patterns compiled, when the first sentence
 is read. Pure, but for that.
 """
 

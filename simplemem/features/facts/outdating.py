@@ -1,7 +1,6 @@
-"""How a new fact outdates earlier ones, whatever their notes look like.
+"""What the notes of facts say that a new fact supersedes or puts in doubt, in both forms of notes.
 
-Conversations keep a note per key, and this feature one per statement. Both ask here which facts a
-change puts in doubt, when a superseded fact ends, and what is written to the notes. Pure.
+Also which facts are put in doubt by what a text says has changed. `outcome` decides the rest. Pure.
 """
 
 from __future__ import annotations
