@@ -5,7 +5,7 @@ tell that something ended ("the Astra's gone") or that a person died. Such a sta
 of what it is about. The facts that it may be about are those with the rarest words in common; for a
 correction, those of the message before; for an appointment, the one that lies ahead. They are in
 doubt, and never replaced: only a reader can tell. `cues/` has the words, one file per language.
-Pure, but for reading those files when the module is imported.
+Pure, but for reading those files on first use.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from simplemem.note.small_letters import in_small_letters
 from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS, STOP_WORDS_BY_LANGUAGE, without_accents
 
 _CUES_FOLDER: Final = Path(__file__).parent / "cues"
 _LANGUAGE_CODES: Final = {"en": "", "es": "es", "de": "de", "fr": "fr"}  # the stemmers' names
-_KINDS: Final = ("correction", "moved", "died", "ended", "changed")
+_KINDS: Final = ("correction", "moved", "died", "home", "ended", "returned", "changed")
+_KINDS_OF_ALL: Final = ("died", "home")  # of change that put all facts in doubt with its words
 _MAX_READ: Final = 400  # characters of a statement
 _MAX_CORRECTED_AGE: Final = timedelta(days=7)  # of a message that a correction is about
+_MAX_MESSAGE_TIME: Final = timedelta(seconds=1)  # between the facts of one message
 _MAX_FACTS_OF_WORD: Final = 2  # that have a word, if the word alone tells which fact is meant
 _MAX_IN_DOUBT: Final = 3  # facts that one statement puts in doubt, unless somebody died
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -65,7 +68,10 @@ class _Cues:
 
     stemmer: str
     kinds: Mapping[str, re.Pattern[str]]  # in the order in which they are tried
+    home_words: frozenset[str]  # the stems of words that tell of a home
     hedged: re.Pattern[str]
+    joint: re.Pattern[str]  # a word between two main clauses
+    dependent: re.Pattern[str]  # a sentence that is understood only with the one before it
     ignored: frozenset[str]
 
 
@@ -75,25 +81,33 @@ def read_vague_change(statement: str) -> VagueChange | None:
 
     A question, a plan, a condition and hearsay say nothing of the kind.
     """
-    text = _in_small_letters(statement)
+    text = in_small_letters(statement[:_MAX_READ])
     cues = _language_of(text)
-    is_hedged = cues.hedged.search(text) is not None
     for kind, pattern in cues.kinds.items():
-        if not pattern.search(text):
+        match = pattern.search(text)
+        if match is None:
             continue
-        if is_hedged and kind != "correction":
-            return None
-        return VagueChange(kind, naming_words(statement), frozenset(_NUMBER.findall(text)))
+        if kind != "correction" and _is_hedged(cues, text, match):
+            continue
+        words = cues.home_words if kind == "home" else naming_words(statement)
+        return VagueChange(kind, words, frozenset(_NUMBER.findall(text)))
 
     measured = _measured_in(statement)
-    if is_hedged or not measured:
+    if not measured or cues.hedged.search(text):
         return None
     return VagueChange("measured", frozenset(), numbers=frozenset(), measured=measured)
 
 
-def _in_small_letters(statement: str) -> str:
-    """Return the first 400 characters of a statement in small letters, on one line."""
-    return " ".join(statement[:_MAX_READ].lower().replace("’", "'").split())
+def _is_hedged(cues: _Cues, text: str, match: re.Match[str]) -> bool:
+    """Return whether the part of a text with a match plans, supposes, or has words of others.
+
+    Parts are what stands between words such as "and".
+    """
+    earlier = [joint.end() for joint in cues.joint.finditer(text, 0, match.start())]
+    start = max(earlier, default=0)
+    joint = cues.joint.search(text, match.end())
+    end = joint.start() if joint is not None else len(text)
+    return cues.hedged.search(text[start:end]) is not None
 
 
 def find_possibly_outdated(
@@ -103,14 +117,52 @@ def find_possibly_outdated(
 
     `at` is when the change was stated. The list is empty if no fact stands out.
     """
+    return _with_their_messages(mentions, _named_facts(mentions, change, at))
+
+
+def _with_their_messages(mentions: Sequence[Mention], indexes: Sequence[int]) -> list[int]:
+    """Return the facts at `indexes` and those that go on with them, in their order.
+
+    "It's an Astra" goes on with another sentence of the same message.
+    """
+    whole: set[int] = set(indexes)
+    for index, mention in enumerate(mentions):
+        if any(_go_on_with_each_other(mention, mentions[named]) for named in indexes):
+            whole.add(index)
+    return sorted(whole)
+
+
+def _go_on_with_each_other(one: Mention, other: Mention) -> bool:
+    """Return whether two facts are of one message, and one needs the other to be understood."""
+    if not _is_same_moment(one.stated, other.stated):
+        return False
+    return _is_dependent(one.statement) or _is_dependent(other.statement)
+
+
+@lru_cache(maxsize=20_000)
+def _is_dependent(statement: str) -> bool:
+    """Return whether a statement is understood only together with the sentence before it."""
+    text = in_small_letters(statement[:_MAX_READ])
+    return _language_of(text).dependent.search(text) is not None
+
+
+def _is_same_moment(one: datetime | None, other: datetime | None) -> bool:
+    """Return whether two facts were stated in one message, by when they were."""
+    return one is not None and other is not None and abs(one - other) <= _MAX_MESSAGE_TIME
+
+
+def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime) -> list[int]:
+    """Return the facts that a change names best, as `find_possibly_outdated` does."""
     if change.kind == "measured":
         return _of_other_number(mentions, change)
     if change.kind == "correction":
         mentions = [_if_recent(mention, at) for mention in mentions]
 
     scores = _scores(mentions, change)
-    if change.kind == "died":
-        return sorted(index for index, score in scores.items() if score > 0)
+    if change.kind in _KINDS_OF_ALL:
+        return sorted(scores)
+    if change.kind == "returned":
+        return _latest(mentions, list(scores))
 
     best = _best(scores, mentions)
     if best:
@@ -168,6 +220,12 @@ def _best(scores: dict[int, float], mentions: Sequence[Mention]) -> list[int]:
     return sorted(newest_first[:_MAX_IN_DOUBT])
 
 
+def _latest(mentions: Sequence[Mention], indexes: Sequence[int]) -> list[int]:
+    """Return those facts at `indexes` that were stated last."""
+    latest = max((_order(mentions[index]) for index in indexes), default=0.0)
+    return [index for index in indexes if _order(mentions[index]) == latest]
+
+
 def _of_latest_message(mentions: Sequence[Mention], change: VagueChange, at: datetime) -> list[int]:
     """Return the facts of the latest message, unless it is older than a week.
 
@@ -214,7 +272,7 @@ def _order(mention: Mention) -> float:
 @lru_cache(maxsize=20_000)
 def naming_words(statement: str) -> frozenset[str]:
     """Return the stems of the words of a statement that may name what it is about."""
-    text = _in_small_letters(statement)
+    text = in_small_letters(statement[:_MAX_READ])
     cues = _language_of(text)
     stems = set[str](_LONG_NUMBER.findall(text))
     for word in _WORD.findall(_ENDING.sub("", text)):
@@ -226,7 +284,7 @@ def naming_words(statement: str) -> frozenset[str]:
 @lru_cache(maxsize=20_000)
 def _measured_in(statement: str) -> frozenset[tuple[str, str]]:
     """Return the words of a statement behind which a number stands, as stems, and the numbers."""
-    text = _in_small_letters(statement)
+    text = in_small_letters(statement[:_MAX_READ])
     cues = _language_of(text)
     measured = set[tuple[str, str]]()
     for word, number in _MEASURED.findall(text):
@@ -243,13 +301,13 @@ def _is_empty(cues: _Cues, word: str) -> bool:
 
 def _language_of(text: str) -> _Cues:
     """Return the language with the most stop words in a text in small letters."""
-    words = [without_accents(word) for word in _WORD.findall(text)]
+    words = [without_accents(word) for word in _WORD.findall(_ENDING.sub("", text))]
 
     def count(cues: _Cues) -> int:
         stop_words = _stop_words(cues)
         return sum(word in stop_words for word in words)
 
-    return max(_LANGUAGES, key=count)
+    return max(_languages(), key=count)
 
 
 def _stop_words(cues: _Cues) -> frozenset[str]:
@@ -259,15 +317,21 @@ def _stop_words(cues: _Cues) -> frozenset[str]:
     return STOP_WORDS_BY_LANGUAGE[cues.stemmer]
 
 
+@cache
+def _languages() -> tuple[_Cues, ...]:
+    """Return the cues of all languages. Their files are read by the first call."""
+    return tuple(_load(code, stemmer) for code, stemmer in _LANGUAGE_CODES.items())
+
+
 def _load(code: str, stemmer: str) -> _Cues:
     """Return the cues of a language. Raise KeyError or re.error if its file is not complete."""
     table = tomllib.loads((_CUES_FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
     return _Cues(
         stemmer=stemmer,
         kinds={kind: re.compile(table[kind]) for kind in _KINDS},
+        home_words=frozenset(stem(word, stemmer) for word in table["home_words"].split()),
         hedged=re.compile(table["hedged"]),
+        joint=re.compile(table["joint"]),
+        dependent=re.compile(table["dependent"]),
         ignored=frozenset(table["ignored"].split()),
     )
-
-
-_LANGUAGES: Final = tuple(_load(code, stemmer) for code, stemmer in _LANGUAGE_CODES.items())

@@ -388,10 +388,9 @@ class FactAdder:
         return doubtful
 
     def _may_be_disputed(self, fact: Fact) -> bool:
-        """Return whether a fact lasts, can be changed, and was not stored by this very call."""
+        """Return whether a fact can be changed, and was not stored by this very call."""
         is_earlier = bool(fact.sha256) and fact.id not in self._earlier_ids
-        is_lasting = fact.memory_type in ("fact", "preference") and not fact.problem
-        return is_earlier and is_lasting and not self._is_protected(fact)
+        return is_earlier and not fact.problem and not self._is_protected(fact)
 
     def _dispute(self, new: Fact, older_facts: Sequence[Fact]) -> None:
         """Mark older facts as disputed by a new one, except itself and those that were replaced.

@@ -135,7 +135,9 @@ def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """
     change = read_change(text)
     if change is not None:
-        return facts_put_in_doubt([change], facts, _stated_subject)
+        doubtful = facts_put_in_doubt([change], facts, _stated_subject)
+        if doubtful:
+            return doubtful
     return [facts[index] for index in _vaguely_in_doubt(text, facts)]
 
 
