@@ -30,6 +30,7 @@ _KINDS: Final = ("correction", "moved", "died", "home", "ended", "returned", "ch
 _KINDS_OF_ALL: Final = ("died", "home")  # of change that put all facts in doubt with its words
 _MAX_READ: Final = 400  # characters of a statement
 _MAX_CORRECTED_AGE: Final = timedelta(days=7)  # of a message that a correction is about
+_MAX_DIFFERENCE: Final = 0.15  # of two amounts that may be of the same thing
 _MAX_MESSAGE_TIME: Final = timedelta(seconds=1)  # between the facts of one message
 _MAX_FACTS_OF_WORD: Final = 2  # that have a word, if the word alone tells which fact is meant
 _MAX_IN_DOUBT: Final = 3  # facts that one statement puts in doubt, unless somebody died
@@ -38,6 +39,9 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 # "Beth's", "I've", "6th": endings that are no words.
 _ENDING: Final = re.compile(r"(?<=\w)['’][a-z]{1,2}\b|(?<=\d)(?:st|nd|rd|th)\b")
 _LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
+# "131/84" and "148 over 94": two numbers of one measurement, such as a blood pressure.
+_PAIR: Final = re.compile(r"(?<![\d/.,])([89]\d|[12]\d\d)(?:/| (?:over|zu|sobre|sur) )(\d{2,3})(?![\d/])")
+_AMOUNT: Final = re.compile(r"(?<![\d.,:])(\d{1,3})[.,](\d{3})\b|(?<![\d.,:])(\d{2,4}) ?k\b")
 _MEASURED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
 
 
@@ -60,6 +64,7 @@ class VagueChange(NamedTuple):
     words: frozenset[str]  # the stems of words that may name it
     numbers: frozenset[str]
     measured: frozenset[tuple[str, str]] = frozenset()  # the stem of a word, and its number
+    amounts: frozenset[int] = frozenset()  # of a thousand or more
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,14 @@ def read_vague_change(statement: str) -> VagueChange | None:
         if kind != "correction" and _is_hedged(cues, text, match):
             continue
         words = cues.home_words if kind == "home" else naming_words(statement)
-        return VagueChange(kind, words, frozenset(_NUMBER.findall(text)))
+        numbers = frozenset(_NUMBER.findall(text))
+        return VagueChange(kind, words, numbers, amounts=_amounts_in(statement))
 
     measured = _measured_in(statement)
-    if not measured or cues.hedged.search(text):
+    amounts = _amounts_in(statement)
+    if not (measured or amounts) or cues.hedged.search(text):
         return None
-    return VagueChange("measured", frozenset(), numbers=frozenset(), measured=measured)
+    return VagueChange("measured", frozenset(), frozenset(), measured, amounts)
 
 
 def _is_hedged(cues: _Cues, text: str, match: re.Match[str]) -> bool:
@@ -117,7 +124,8 @@ def find_possibly_outdated(
 
     `at` is when the change was stated. The list is empty if no fact stands out.
     """
-    return _with_their_messages(mentions, _named_facts(mentions, change, at))
+    named = _named_facts(mentions, change, at) or _of_similar_amount(mentions, change)
+    return _with_their_messages(mentions, named)
 
 
 def _with_their_messages(mentions: Sequence[Mention], indexes: Sequence[int]) -> list[int]:
@@ -183,6 +191,20 @@ def _of_other_number(mentions: Sequence[Mention], change: VagueChange) -> list[i
             if numbers.get(word, number) != number:
                 indexes.append(index)
     return indexes if len(indexes) <= _MAX_FACTS_OF_WORD else []
+
+
+def _of_similar_amount(mentions: Sequence[Mention], change: VagueChange) -> list[int]:
+    """Return the facts with another amount that is almost one of the change: 174,000 of 178,000."""
+    indexes: list[int] = []
+    for index, mention in enumerate(mentions):
+        if any(_is_similar(old, new) for old in _amounts_in(mention.statement) for new in change.amounts):
+            indexes.append(index)
+    return indexes if len(indexes) <= _MAX_FACTS_OF_WORD else []
+
+
+def _is_similar(old: int, new: int) -> bool:
+    """Return whether two amounts may be of the same thing, though they differ."""
+    return 0 < abs(old - new) <= _MAX_DIFFERENCE * max(old, new)
 
 
 def _if_recent(mention: Mention, at: datetime) -> Mention:
@@ -290,7 +312,18 @@ def _measured_in(statement: str) -> frozenset[tuple[str, str]]:
     for word, number in _MEASURED.findall(text):
         if not _is_empty(cues, word):
             measured.add((stem(word, cues.stemmer), number))
+    for first, second in _PAIR.findall(text):
+        measured.add(("/", f"{first}/{second}"))
     return frozenset(measured)
+
+
+@lru_cache(maxsize=20_000)
+def _amounts_in(statement: str) -> frozenset[int]:
+    """Return the numbers of a thousand or more in a text, "178.000" and "178k" among them."""
+    amounts = set[int]()
+    for thousands, rest, short in _AMOUNT.findall(in_small_letters(statement[:_MAX_READ])):
+        amounts.add(int(f"{short}000" if short else thousands + rest))
+    return frozenset(amounts)
 
 
 def _is_empty(cues: _Cues, word: str) -> bool:

@@ -17,6 +17,7 @@ from simplemem.features.facts.comparing import (
     Decision,
     SimilarFact,
     decide,
+    end_of_corrected,
     facts_about,
     facts_in_doubt,
 )
@@ -71,6 +72,11 @@ class _Outcome(NamedTuple):
     rule: str  # the name of the rule or of the model that decided
     target: Fact | None  # the fact that is replaced or extended
     similar: Sequence[SimilarFact]  # facts that the user may have to compare with the new one
+
+
+def _is_lasting(fact: Fact) -> bool:
+    """Return whether a fact does not end by itself."""
+    return fact.memory_type in ("fact", "preference")
 
 
 class FactAdder:
@@ -276,9 +282,10 @@ class FactAdder:
 
         in_doubt = self._facts_in_doubt(new)
         memory_type = new.memory_type or memory_type_of(new.text, now()).name
-        if in_doubt and memory_type == "episode":
+        if memory_type == "episode" and any(_is_lasting(doubtful) for doubtful in in_doubt):
             # It must last as long as the facts that it disputes.
             new = new._replace(memory_type="fact")
+        new = new._replace(valid_to=new.valid_to or end_of_corrected(new.text, in_doubt))
 
         fact = self._write(new, outcome.rule, outcome.target, outcome.relation or "")
         self._report(outcome.event, outcome.relation, fact, outcome.rule, outcome.target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import StatedSubject, read_change, subject_of
@@ -139,6 +140,21 @@ def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
         if doubtful:
             return doubtful
     return [facts[index] for index in _vaguely_in_doubt(text, facts)]
+
+
+def end_of_corrected(text: str, in_doubt: Sequence[Fact]) -> datetime | None:
+    """Return when the appointment ends of which a text corrects a detail, None without one.
+
+    A text that names a day itself corrects the day. `in_doubt` are the facts that the text puts in
+    doubt.
+    """
+    change = read_vague_change(text)
+    if change is None or change.kind != "correction" or not change.numbers:
+        return None
+    if end_of_appointment(text, now()) is not None:
+        return None
+    ends = [mention.ends for mention in map(_mention_of, in_doubt) if mention.ends is not None]
+    return max(ends, default=None)
 
 
 def _stated_subject(fact: Fact) -> StatedSubject:
