@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,6 +34,7 @@ _MAX_CORRECTED_AGE: Final = timedelta(days=7)  # of a message that a correction 
 _MAX_DIFFERENCE: Final = 0.15  # of two amounts that may be of the same thing
 _MAX_MESSAGE_TIME: Final = timedelta(seconds=1)  # between the facts of one message
 _MAX_FACTS_OF_WORD: Final = 2  # that have a word, if the word alone tells which fact is meant
+_MIN_SHARE_OF_BEST: Final = 0.7  # of the score of the fact that is named best
 _MAX_IN_DOUBT: Final = 3  # facts that one statement puts in doubt, unless somebody died
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -92,9 +94,12 @@ def read_vague_change(statement: str) -> VagueChange | None:
         match = pattern.search(text)
         if match is None:
             continue
-        if kind != "correction" and _is_hedged(cues, text, match):
+        clause = _clause_of(cues, text, match)
+        if kind != "correction" and cues.hedged.search(clause):
             continue
-        words = cues.home_words if kind == "home" else naming_words(statement)
+        words = cues.home_words
+        if kind != "home":
+            words = naming_words(clause) or naming_words(statement)
         numbers = frozenset(_NUMBER.findall(text))
         return VagueChange(kind, words, numbers, amounts=_amounts_in(statement))
 
@@ -105,16 +110,13 @@ def read_vague_change(statement: str) -> VagueChange | None:
     return VagueChange("measured", frozenset(), frozenset(), measured, amounts)
 
 
-def _is_hedged(cues: _Cues, text: str, match: re.Match[str]) -> bool:
-    """Return whether the part of a text with a match plans, supposes, or has words of others.
-
-    Parts are what stands between words such as "and".
-    """
+def _clause_of(cues: _Cues, text: str, match: re.Match[str]) -> str:
+    """Return the part of a text with a match, between words such as "and"."""
     earlier = [joint.end() for joint in cues.joint.finditer(text, 0, match.start())]
     start = max(earlier, default=0)
     joint = cues.joint.search(text, match.end())
     end = joint.start() if joint is not None else len(text)
-    return cues.hedged.search(text[start:end]) is not None
+    return text[start:end]
 
 
 def find_possibly_outdated(
@@ -175,6 +177,8 @@ def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime)
     best = _best(scores, mentions)
     if best:
         return best
+    if change.kind == "ended":
+        return _latest(mentions, _with_all_words(mentions, change.words))
     if change.kind == "correction":
         return _of_latest_message(mentions, change, at)
     if change.kind == "moved":
@@ -197,9 +201,10 @@ def _of_similar_amount(mentions: Sequence[Mention], change: VagueChange) -> list
     """Return the facts with another amount that is almost one of the change: 174,000 of 178,000."""
     indexes: list[int] = []
     for index, mention in enumerate(mentions):
-        if any(_is_similar(old, new) for old in _amounts_in(mention.statement) for new in change.amounts):
+        pairs = product(_amounts_in(mention.statement), change.amounts)
+        if any(_is_similar(old, new) for old, new in pairs):
             indexes.append(index)
-    return indexes if len(indexes) <= _MAX_FACTS_OF_WORD else []
+    return _latest(mentions, indexes)
 
 
 def _is_similar(old: int, new: int) -> bool:
@@ -237,9 +242,18 @@ def _best(scores: dict[int, float], mentions: Sequence[Mention]) -> list[int]:
     highest = max(scores.values(), default=0.0)
     if highest < 1 / _MAX_FACTS_OF_WORD:
         return []
-    best = [index for index, score in scores.items() if score >= highest * 0.99]
+    best = [index for index, score in scores.items() if score >= highest * _MIN_SHARE_OF_BEST]
     newest_first = sorted(best, key=lambda index: _order(mentions[index]), reverse=True)
     return sorted(newest_first[:_MAX_IN_DOUBT])
+
+
+def _with_all_words(mentions: Sequence[Mention], words: frozenset[str]) -> list[int]:
+    """Return the facts that have all of some words; none for no words."""
+    if not words:
+        return []
+    return [
+        index for index, mention in enumerate(mentions) if words <= naming_words(mention.statement)
+    ]
 
 
 def _latest(mentions: Sequence[Mention], indexes: Sequence[int]) -> list[int]:
