@@ -99,7 +99,7 @@ def read_vague_change(statement: str) -> VagueChange | None:
             continue
         words = cues.home_words
         if kind != "home":
-            words = naming_words(clause) or naming_words(statement)
+            words = _naming_words_in(clause, cues) or naming_words(statement)
         numbers = frozenset(_NUMBER.findall(text))
         return VagueChange(kind, words, numbers, amounts=_amounts_in(statement))
 
@@ -153,7 +153,7 @@ def _go_on_with_each_other(one: Mention, other: Mention) -> bool:
 def _is_dependent(statement: str) -> bool:
     """Return whether a statement is understood only together with the sentence before it."""
     text = in_small_letters(statement[:_MAX_READ])
-    return _language_of(text).dependent.search(text) is not None
+    return any(cues.dependent.search(text) for cues in _languages_of(text))
 
 
 def _is_same_moment(one: datetime | None, other: datetime | None) -> bool:
@@ -309,7 +309,11 @@ def _order(mention: Mention) -> float:
 def naming_words(statement: str) -> frozenset[str]:
     """Return the stems of the words of a statement that may name what it is about."""
     text = in_small_letters(statement[:_MAX_READ])
-    cues = _language_of(text)
+    return _naming_words_in(text, _language_of(text))
+
+
+def _naming_words_in(text: str, cues: _Cues) -> frozenset[str]:
+    """Return the stems of the naming words of a text in small letters, in a language."""
     stems = set[str](_LONG_NUMBER.findall(text))
     for word in _WORD.findall(_ENDING.sub("", text)):
         if not _is_empty(cues, word):
@@ -347,14 +351,20 @@ def _is_empty(cues: _Cues, word: str) -> bool:
 
 
 def _language_of(text: str) -> _Cues:
-    """Return the language with the most stop words in a text in small letters."""
+    """Return the first language with the most stop words in a text in small letters."""
+    return _languages_of(text)[0]
+
+
+def _languages_of(text: str) -> list[_Cues]:
+    """Return the languages with the most stop words in a text in small letters."""
     words = [without_accents(word) for word in _WORD.findall(_ENDING.sub("", text))]
-
-    def count(cues: _Cues) -> int:
+    counts: list[int] = []
+    for cues in _languages():
         stop_words = _stop_words(cues)
-        return sum(word in stop_words for word in words)
+        counts.append(sum(word in stop_words for word in words))
 
-    return max(_languages(), key=count)
+    most = max(counts)
+    return [cues for cues, count in zip(_languages(), counts, strict=True) if count == most]
 
 
 def _stop_words(cues: _Cues) -> frozenset[str]:
