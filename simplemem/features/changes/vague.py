@@ -22,19 +22,21 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from simplemem.note.small_letters import in_small_letters
-from simplemem.note.stems import stem
+from simplemem.note.stems import MARKS, stem
 from simplemem.note.words import STOP_WORDS, STOP_WORDS_BY_LANGUAGE, without_accents
 
 _CUES_FOLDER: Final = Path(__file__).parent / "cues"
 _LANGUAGE_CODES: Final = {"en": "", "es": "es", "de": "de", "fr": "fr"}  # the stemmers' names
 _KINDS: Final = ("correction", "moved", "died", "home", "ended", "returned", "changed")
-_KINDS_OF_ALL: Final = ("died", "home")  # of change that put all facts in doubt with its words
 _MAX_READ: Final = 400  # characters of a statement
 _MAX_CORRECTED_AGE: Final = timedelta(days=7)  # of a message that a correction is about
 _MAX_DIFFERENCE: Final = 0.15  # of two amounts that may be of the same thing
 _MAX_MESSAGE_TIME: Final = timedelta(seconds=1)  # between the facts of one message
 _MAX_FACTS_OF_WORD: Final = 2  # that have a word, if the word alone tells which fact is meant
 _MIN_SHARE_OF_BEST: Final = 0.7  # of the score of the fact that is named best
+_MAX_RARE: Final = 3  # facts that have a word by which facts belong together
+_MIN_BEGINNING: Final = 5  # letters of a word at the beginning of a compound
+_MARKS_OF_STEMS: Final = "".join(MARKS.values())  # at the end of a stem that is not English
 _MAX_IN_DOUBT: Final = 3  # facts that one statement puts in doubt, unless somebody died
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -42,7 +44,9 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _ENDING: Final = re.compile(r"(?<=\w)['’][a-z]{1,2}\b|(?<=\d)(?:st|nd|rd|th)\b")
 _LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
 # "131/84" and "148 over 94": two numbers of one measurement, such as a blood pressure.
-_PAIR: Final = re.compile(r"(?<![\d/.,])([89]\d|[12]\d\d)(?:/| (?:over|zu|sobre|sur) )(\d{2,3})(?![\d/])")
+_PAIR: Final = re.compile(
+    r"(?<![\d/.,])([89]\d|[12]\d\d)(?:/| (?:over|zu|sobre|sur) )(\d{2,3})(?![\d/])"
+)
 _AMOUNT: Final = re.compile(r"(?<![\d.,:])(\d{1,3})[.,](\d{3})\b|(?<![\d.,:])(\d{2,4}) ?k\b")
 _MEASURED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
 
@@ -161,6 +165,32 @@ def _is_same_moment(one: datetime | None, other: datetime | None) -> bool:
     return one is not None and other is not None and abs(one - other) <= _MAX_MESSAGE_TIME
 
 
+def find_about(mentions: Sequence[Mention], topic: str) -> list[int]:
+    """Return the indexes of the facts that are about a topic, in their order; [] if none is.
+
+    The topic is in the messages that have all its words: in those of their facts that have one of
+    these words, and in those that go on with them.
+    """
+    words = naming_words(topic)
+    return _with_their_messages(mentions, _in_messages_with(mentions, words))
+
+
+def _in_messages_with(mentions: Sequence[Mention], words: frozenset[str]) -> list[int]:
+    """Return the facts with one of some words, of messages that have all of them."""
+    words_of_messages: dict[float, frozenset[str]] = {}
+    for mention in mentions:
+        moment = _order(mention)
+        earlier = words_of_messages.get(moment, frozenset())
+        words_of_messages[moment] = earlier | naming_words(mention.statement)
+
+    indexes: list[int] = []
+    for index, mention in enumerate(mentions):
+        is_shared = bool(words & naming_words(mention.statement))
+        if is_shared and words <= words_of_messages[_order(mention)]:
+            indexes.append(index)
+    return indexes
+
+
 def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime) -> list[int]:
     """Return the facts that a change names best, as `find_possibly_outdated` does."""
     if change.kind == "measured":
@@ -169,7 +199,9 @@ def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime)
         mentions = [_if_recent(mention, at) for mention in mentions]
 
     scores = _scores(mentions, change)
-    if change.kind in _KINDS_OF_ALL:
+    if change.kind == "died":
+        return _with_rare_words(mentions, list(scores))
+    if change.kind == "home":
         return sorted(scores)
     if change.kind == "returned":
         return _latest(mentions, list(scores))
@@ -227,14 +259,27 @@ def _scores(mentions: Sequence[Mention], change: VagueChange) -> dict[int, float
     counts: Counter[str] = Counter()
     words_of_mentions = [naming_words(mention.statement) for mention in mentions]
     for words in words_of_mentions:
-        counts.update(words & change.words)
+        counts.update(_shared_words(words, change.words))
 
     scores: dict[int, float] = {}
     for index, words in enumerate(words_of_mentions):
-        shared = words & change.words
+        shared = _shared_words(words, change.words)
         if shared:
             scores[index] = sum(1 / counts[word] for word in shared)
     return scores
+
+
+def _shared_words(words: frozenset[str], named: frozenset[str]) -> frozenset[str]:
+    """Return those of the named words that are among some words, alone or in a compound."""
+    return frozenset(word for word in named if word in words or _begins_any(word, words))
+
+
+def _begins_any(word: str, compounds: frozenset[str]) -> bool:
+    """Return whether one of some stems begins with another one, as "krankgeschrieben" does."""
+    beginning = word.rstrip(_MARKS_OF_STEMS)
+    if len(beginning) < _MIN_BEGINNING:
+        return False
+    return any(compound.startswith(beginning) for compound in compounds)
 
 
 def _best(scores: dict[int, float], mentions: Sequence[Mention]) -> list[int]:
@@ -245,6 +290,26 @@ def _best(scores: dict[int, float], mentions: Sequence[Mention]) -> list[int]:
     best = [index for index, score in scores.items() if score >= highest * _MIN_SHARE_OF_BEST]
     newest_first = sorted(best, key=lambda index: _order(mentions[index]), reverse=True)
     return sorted(newest_first[:_MAX_IN_DOUBT])
+
+
+def _with_rare_words(mentions: Sequence[Mention], indexes: Sequence[int]) -> list[int]:
+    """Return the facts at `indexes`, and those with a word that else only these have.
+
+    So what a person had died of is found, though a fact does not name the person.
+    """
+    counts: Counter[str] = Counter()
+    words_of_mentions = [naming_words(mention.statement) for mention in mentions]
+    for words in words_of_mentions:
+        counts.update(words)
+    rare_words = frozenset[str]()
+    for index in indexes:
+        rare_words |= {word for word in words_of_mentions[index] if counts[word] <= _MAX_RARE}
+
+    found = set(indexes)
+    for index, words in enumerate(words_of_mentions):
+        if words & rare_words:
+            found.add(index)
+    return sorted(found)
 
 
 def _with_all_words(mentions: Sequence[Mention], words: frozenset[str]) -> list[int]:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from simplemem.features.changes import StatedSubject, read_change, subject_of
 from simplemem.features.changes.vague import (
     Mention,
+    find_about,
     find_possibly_outdated,
-    naming_words,
     read_vague_change,
 )
 from simplemem.features.fact import Fact
@@ -180,11 +180,9 @@ def _mention_of(fact: Fact) -> Mention:
 
 
 def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that name a topic with all its words, in their order.
+    """Return the facts that are about a topic, in their order, as `find_about` reads it.
 
     The list is empty if the topic has no word that names anything.
     """
-    words = naming_words(topic)
-    if not words:
-        return []
-    return [fact for fact in facts if words <= naming_words(fact.statement)]
+    mentions = [_mention_of(fact) for fact in facts]
+    return [facts[index] for index in find_about(mentions, topic)]
