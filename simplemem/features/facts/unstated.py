@@ -3,7 +3,7 @@
 Beside small talk these are questions without a question mark, words of others, conditions, sarcasm,
 and requests to the assistant. A sentence that goes on with one of these, and names nothing that
 somebody could look up, is left out too. `words/unstated/` has the patterns, one file per language.
-In doubt a sentence is kept. Pure, but for reading those files when the module is imported.
+In doubt a sentence is kept. Pure, but for reading those files on first use.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+from simplemem.features.changes.vague import read_vague_change
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import statement_to_forget
+from simplemem.note.small_letters import in_small_letters
 
 _FOLDER: Final = Path(__file__).parent / "words" / "unstated"
 _LANGUAGE_CODES: Final = ("en", "es", "de", "fr")
 _MAX_CHARACTERS: Final = 400  # a longer sentence is taken for a statement
 _KINDS: Final = ("question", "condition", "sarcasm", "chatter")
+_NAMING_KINDS: Final = ("anchor", "lasting", "authorities", "instruction")
 _NUMBER: Final = re.compile(r"\d")
 _NAME: Final = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][a-zà-ÿ]")
 
@@ -29,12 +33,13 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
     """Return the sentences of one message that state something, in their order.
 
     Of a message that asks to forget something only that request is returned: the rest of it would
-    keep the matter alive.
+    keep the matter alive. Of several sentences of which none names anything, none is returned.
     """
     requests = [sentence for sentence in sentences if topic_to_forget(sentence)]
     if requests:
         return requests
 
+    are_small_talk = [is_small_talk(sentence) for sentence in sentences]
     are_empty = [_is_empty(sentence) for sentence in sentences]
     stated: list[str] = []
     follows_unstated = False
@@ -45,6 +50,10 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
             continue
         else:
             stated.append(sentence)
+
+    is_chat = len(sentences) > 1 and len(stated) + sum(are_small_talk) == len(sentences)
+    if is_chat and all(_names_nothing(sentence) for sentence in stated):
+        return []
     return stated
 
 
@@ -57,7 +66,7 @@ def _is_empty(sentence: str) -> bool:
     if topic_to_forget(sentence):
         return False
     text = _plain(sentence)
-    if any(patterns["instruction"].search(text) for patterns in _LANGUAGES):
+    if any(patterns["instruction"].search(text) for patterns in _languages()):
         return False
     return is_small_talk(sentence) or is_unstated(sentence)
 
@@ -68,7 +77,7 @@ def topic_to_forget(sentence: str) -> str:
     It is in small letters, as in "callum and the course".
     """
     text = _plain(sentence[:_MAX_CHARACTERS])
-    for patterns in _LANGUAGES:
+    for patterns in _languages():
         match = patterns["forget"].search(text)
         if match is not None:
             return next(filter(None, match.groups()), "").strip()
@@ -84,7 +93,7 @@ def is_unstated(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS or statement_to_forget(sentence):
         return False
     text = _plain(sentence)
-    return any(_is_unstated_in(patterns, text) for patterns in _LANGUAGES)
+    return any(_is_unstated_in(patterns, text) for patterns in _languages())
 
 
 def _is_unstated_in(patterns: Mapping[str, re.Pattern[str]], text: str) -> bool:
@@ -101,22 +110,39 @@ def _goes_on(sentence: str) -> bool:
     text = _plain(sentence)
     if _NUMBER.search(sentence):
         return False
-    if any(patterns["goes_on"].search(text) for patterns in _LANGUAGES):
+    if any(patterns["goes_on"].search(text) for patterns in _languages()):
         return True
     if _NAME.search(sentence):
         return False
-    return not any(patterns["anchor"].search(text) for patterns in _LANGUAGES)
+    return not any(patterns["anchor"].search(text) for patterns in _languages())
+
+
+def _names_nothing(sentence: str) -> bool:
+    """Return whether a sentence tells of a moment that nobody will look up.
+
+    It has no number, no name, no word such as "my", "never" or "is", and tells no change.
+    """
+    text = _plain(sentence)
+    if _NUMBER.search(sentence) or _NAME.search(sentence) or read_vague_change(sentence):
+        return False
+    for patterns in _languages():
+        if any(patterns[kind].search(text) for kind in _NAMING_KINDS):
+            return False
+    return True
 
 
 def _plain(sentence: str) -> str:
     """Return a sentence in small letters, with straight apostrophes, without its full stop."""
-    return " ".join(sentence.lower().replace("’", "'").split()).rstrip(".! ")
+    return in_small_letters(sentence).rstrip(".! ")
+
+
+@cache
+def _languages() -> tuple[Mapping[str, re.Pattern[str]], ...]:
+    """Return the patterns of all languages. Their files are read by the first call."""
+    return tuple(_load(code) for code in _LANGUAGE_CODES)
 
 
 def _load(code: str) -> Mapping[str, re.Pattern[str]]:
     """Return the patterns of a language by name. Raise re.error if one is not valid."""
     table = tomllib.loads((_FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
     return {name: re.compile(source) for name, source in table.items()}
-
-
-_LANGUAGES: Final = tuple(_load(code) for code in _LANGUAGE_CODES)
