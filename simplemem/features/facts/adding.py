@@ -17,6 +17,7 @@ from simplemem.features.facts.comparing import (
     Decision,
     SimilarFact,
     decide,
+    end_of_corrected,
     facts_about,
 )
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
@@ -60,6 +61,11 @@ class Origin:
     scope: str
     document_path: str  # "" if they are from no document
     is_outside: bool  # not the user's words: a web page
+
+
+def _is_lasting(fact: Fact) -> bool:
+    """Return whether a fact does not end by itself."""
+    return fact.memory_type in ("fact", "preference")
 
 
 class FactAdder:
@@ -269,9 +275,10 @@ class FactAdder:
 
         in_doubt = self._facts_in_doubt(new)
         memory_type = new.memory_type or memory_type_of(new.text, now()).name
-        if in_doubt and memory_type == "episode":
+        if memory_type == "episode" and any(_is_lasting(doubtful) for doubtful in in_doubt):
             # It must last as long as the facts that it disputes.
             new = new._replace(memory_type="fact")
+        new = new._replace(valid_to=new.valid_to or end_of_corrected(new.text, in_doubt))
 
         fact = self._write(new, outcome.rule, outcome.target, outcome.relation or "")
         self._report(outcome.event, outcome.relation, fact, outcome.rule, outcome.target)
@@ -370,10 +377,9 @@ class FactAdder:
         return facts_disputed_by(new, facts)
 
     def _may_be_disputed(self, fact: Fact) -> bool:
-        """Return whether a fact lasts, can be changed, and was not stored by this very call."""
+        """Return whether a fact can be changed, and was not stored by this very call."""
         is_earlier = bool(fact.sha256) and fact.id not in self._earlier_ids
-        is_lasting = fact.memory_type in ("fact", "preference") and not fact.problem
-        return is_earlier and is_lasting and not self._is_protected(fact)
+        return is_earlier and not fact.problem and not self._is_protected(fact)
 
     def _dispute(self, new: Fact, older_facts: Sequence[Fact]) -> None:
         """Mark older facts as disputed by a new one, except itself and those that were replaced.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import StatedSubject, read_change, subject_of
 from simplemem.features.changes.vague import (
     Mention,
+    find_about,
     find_possibly_outdated,
-    naming_words,
     read_vague_change,
 )
 from simplemem.features.fact import Fact
@@ -135,8 +136,25 @@ def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """
     change = read_change(text)
     if change is not None:
-        return facts_put_in_doubt([change], facts, _stated_subject)
+        doubtful = facts_put_in_doubt([change], facts, _stated_subject)
+        if doubtful:
+            return doubtful
     return [facts[index] for index in _vaguely_in_doubt(text, facts)]
+
+
+def end_of_corrected(text: str, in_doubt: Sequence[Fact]) -> datetime | None:
+    """Return when the appointment ends of which a text corrects a detail, None without one.
+
+    A text that names a day itself corrects the day. `in_doubt` are the facts that the text puts in
+    doubt.
+    """
+    change = read_vague_change(text)
+    if change is None or change.kind != "correction" or not change.numbers:
+        return None
+    if end_of_appointment(text, now()) is not None:
+        return None
+    ends = [mention.ends for mention in map(_mention_of, in_doubt) if mention.ends is not None]
+    return max(ends, default=None)
 
 
 def _stated_subject(fact: Fact) -> StatedSubject:
@@ -162,11 +180,9 @@ def _mention_of(fact: Fact) -> Mention:
 
 
 def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that name a topic with all its words, in their order.
+    """Return the facts that are about a topic, in their order, as `find_about` reads it.
 
     The list is empty if the topic has no word that names anything.
     """
-    words = naming_words(topic)
-    if not words:
-        return []
-    return [fact for fact in facts if words <= naming_words(fact.statement)]
+    mentions = [_mention_of(fact) for fact in facts]
+    return [facts[index] for index in find_about(mentions, topic)]

@@ -3,7 +3,7 @@
 The day is computed from the moment at which the statement was made. What was, what happens again
 and what begins on a day has no end. An appointment, which has a day and a time of day, ends with
 its day. `words/days/` has the words and patterns, one file per language. Pure, but for reading
-those files when the module is imported.
+those files on first use.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from calendar import monthrange
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from simplemem.note.small_letters import in_small_letters
 
 _DAYS_FOLDER: Final = Path(__file__).parent / "words" / "days"
 _LANGUAGE_CODES: Final = ("en", "es", "de", "fr")
@@ -81,8 +84,8 @@ def _end_of_day_read_by(
 
     None if it reads no day in any language.
     """
-    plain = " ".join(text[:_MAX_READ].lower().replace("’", "'").split())
-    for language in _LANGUAGES:
+    plain = in_small_letters(text[:_MAX_READ])
+    for language in _languages():
         day = read_day(language, plain, at.date())
         if day is not None:
             return datetime(day.year, day.month, day.day, 23, 59, 59, tzinfo=UTC)
@@ -152,16 +155,16 @@ def _match_day(language: _DayLanguage, plain: str, start: int, today: date) -> _
     """
     article = language.patterns["article"].match(plain, start)
     number_start = article.end() if article is not None else start
-    matches: list[tuple[str, re.Match[str] | None, _DayReader]] = [
-        ("iso", _ISO.match(plain, number_start), _read_date),
-        ("numeric", _NUMERIC.match(plain, number_start), _read_numeric_date),
-        *((name, language.patterns[name].match(plain, start), read) for name, read in _READERS),
-    ]
-    for name, match, read in matches:
-        if match is None:
-            continue
-        day = read(language, match.groupdict(), today)
-        if day is not None:
+    for pattern, read in _NUMBER_READERS:
+        match = pattern.match(plain, number_start)
+        day = None if match is None else read(language, match.groupdict(), today)
+        if match is not None and day is not None:
+            return _NamedDay(match.end(), day, is_weekday=False)
+
+    for name, read in _READERS:
+        match = language.patterns[name].match(plain, start)
+        day = None if match is None else read(language, match.groupdict(), today)
+        if match is not None and day is not None:
             return _NamedDay(match.end(), day, is_weekday=name == "weekday")
     return None
 
@@ -287,6 +290,12 @@ def _read_relative_day(
 
 
 _DayReader = Callable[[_DayLanguage, Mapping[str, "str | None"], date], "date | None"]
+_NUMBER_READERS: Final[tuple[tuple[re.Pattern[str], _DayReader], ...]] = (
+    (_ISO, _read_date),
+    (_NUMERIC, _read_numeric_date),
+)
+"""The patterns of dates in numbers, which are tried first, and what reads their matches."""
+
 _READERS: Final[tuple[tuple[str, _DayReader], ...]] = (
     ("day_month", _read_date),
     ("month_day", _read_date),
@@ -380,6 +389,12 @@ def _easter_sunday(year: int) -> date:
     return date(year, month, day)
 
 
+@cache
+def _languages() -> tuple[_DayLanguage, ...]:
+    """Return all languages. Their files are read by the first call."""
+    return tuple(_load_language(code) for code in _LANGUAGE_CODES)
+
+
 def _load_language(code: str) -> _DayLanguage:
     """Return the language with a code. Raise KeyError or re.error if its file is not complete."""
     file = _DAYS_FOLDER / f"{code}.toml"
@@ -424,6 +439,3 @@ def _compile(source: str, sources: Mapping[str, str]) -> re.Pattern[str]:
         if filled == source:
             return re.compile(source)
         source = filled
-
-
-_LANGUAGES: Final = tuple(_load_language(code) for code in _LANGUAGE_CODES)

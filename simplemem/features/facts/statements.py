@@ -12,7 +12,9 @@ from simplemem.note.sentences import sentence_spans
 _MAX_CHARACTERS: Final = 400  # of a text whose lines or sentences are statements
 _MAX_STATEMENTS: Final = 5  # of a text; one with more is a document
 _WORD_CHARACTER: Final = re.compile(r"\w")
-_ENDS_IN_DATE: Final = re.compile(r"(?<!\d)\d{1,2}\.\d{1,2}\.$")
+_ENDS_IN_DATE: Final = re.compile(
+    r"(?<!\d)\d{1,2}\.\d{1,2}\.$|\b(?:am|zum|vom|bis|ab|den|dem) \d{1,2}\.$"
+)
 _CODE_OR_QUOTATION: Final = re.compile(
     r"""
     ^(?:```|~~~).*?(?:^(?:```|~~~)|\Z)   # a block of code, perhaps without its end

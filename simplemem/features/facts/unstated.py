@@ -15,14 +15,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from simplemem.features.changes.vague import read_vague_change
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import statement_to_forget
 from simplemem.features.pattern_pieces import compile_pattern
+from simplemem.note.small_letters import in_small_letters
 
 _FOLDER: Final = Path(__file__).parent / "words" / "unstated"
 _LANGUAGE_CODES: Final = ("en", "es", "de", "fr")
 _MAX_CHARACTERS: Final = 400  # a longer sentence is taken for a statement
 _KINDS: Final = ("question", "condition", "sarcasm", "chatter")
+_NAMING_KINDS: Final = ("anchor", "lasting", "authorities", "instruction")
 _NUMBER: Final = re.compile(r"\d")
 _NAME: Final = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][a-zà-ÿ]")
 
@@ -31,12 +34,13 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
     """Return the sentences of one message that state something, in their order.
 
     Of a message that asks to forget something only that request is returned: the rest of it would
-    keep the matter alive.
+    keep the matter alive. Of several sentences of which none names anything, none is returned.
     """
     requests = [sentence for sentence in sentences if topic_to_forget(sentence)]
     if requests:
         return requests
 
+    are_small_talk = [is_small_talk(sentence) for sentence in sentences]
     are_empty = [_is_empty(sentence) for sentence in sentences]
     stated: list[str] = []
     follows_unstated = False
@@ -47,6 +51,10 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
             continue
         else:
             stated.append(sentence)
+
+    is_chat = len(sentences) > 1 and len(stated) + sum(are_small_talk) == len(sentences)
+    if is_chat and all(_names_nothing(sentence) for sentence in stated):
+        return []
     return stated
 
 
@@ -120,9 +128,23 @@ def _goes_on(sentence: str) -> bool:
     return not any(patterns["anchor"].search(text) for patterns in unstated_patterns())
 
 
+def _names_nothing(sentence: str) -> bool:
+    """Return whether a sentence tells of a moment that nobody will look up.
+
+    It has no number, no name, no word such as "my", "never" or "is", and tells no change.
+    """
+    text = _plain(sentence)
+    if _NUMBER.search(sentence) or _NAME.search(sentence) or read_vague_change(sentence):
+        return False
+    for patterns in unstated_patterns():
+        if any(patterns[kind].search(text) for kind in _NAMING_KINDS):
+            return False
+    return True
+
+
 def _plain(sentence: str) -> str:
     """Return a sentence in small letters, with straight apostrophes, without its full stop."""
-    return " ".join(sentence.lower().replace("’", "'").split()).rstrip(".! ")
+    return in_small_letters(sentence).rstrip(".! ")
 
 
 @lru_cache(maxsize=1)
