@@ -4,8 +4,8 @@
 
 Prints a row per chat: the share of messages in the topic of their subject, of changes noticed, and
 of the other messages that stayed, as `bench/natural_chats.py` counts them. A run takes seconds,
-because nothing is stored: `bench/talk.py` plays the chats. With `--embedder`, the
-topics that are most similar by the bundled vectors are compared again by this embedder.
+because nothing is stored: `bench/talk.py` plays the chats. With `--embedder`, texts are compared by
+its vectors in place of the bundled ones.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -27,11 +30,11 @@ from bench.natural_chats import (
 )
 from bench.natural_figures import sum_counts
 from bench.natural_material import HALVES, Chat, read_material
-from bench.talk import Message, play, route_by_rules
-from simplemem.features.conversations.embedder import ConfiguredEmbedder
+from bench.talk import Message, Vectors, play, route_by_rules
+from simplemem.providers.api import Embedder
 from simplemem.providers.embeddings import create_embedder
+from simplemem.providers.word_vectors import unit_length
 
-_EMBEDDER_SECONDS = 60.0  # for the vectors of one message
 _COUNTS = {
     "right": count_right,
     "noticed": count_noticed_changes,
@@ -48,12 +51,11 @@ def main() -> None:
     parser.add_argument("--embedder", help="a provider, as in the setting embed.provider")
     options = parser.parse_args()
 
-    embedder = None
+    vectors = None
     if options.embedder:
-        provider = create_embedder(options.embedder)
-        embedder = ConfiguredEmbedder(lambda: provider, _EMBEDDER_SECONDS)
+        vectors = vectors_of(create_embedder(options.embedder))
     chats = read_material(options.half).chats
-    routed_chats = [route_chat(chat, embedder) for chat in chats]
+    routed_chats = [route_chat(chat, vectors) for chat in chats]
     if options.turns:
         for routed in routed_chats:
             _print_turns(routed)
@@ -63,8 +65,21 @@ def main() -> None:
     _print_row("all", routed_chats)
 
 
-def route_chat(chat: Chat, embedder: ConfiguredEmbedder | None = None) -> list[RoutedExchange]:
-    """Return the exchanges of a chat with the topics that the rules put them in."""
+def vectors_of(embedder: Embedder) -> Vectors:
+    """Return a function that makes unit vectors of texts with an embedder; blank ones get zeros."""
+
+    def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = [np.frombuffer(vector, np.int8) for vector in embedder.documents(texts)]
+        return unit_length(np.array(rows, np.float32))
+
+    return vectors
+
+
+def route_chat(chat: Chat, vectors: Vectors | None = None) -> list[RoutedExchange]:
+    """Return the exchanges of a chat with the topics that the rules put them in.
+
+    Texts are compared by the bundled vectors if `vectors` is None.
+    """
     start = chat.exchanges[0].at
     stream = []
     for exchange in chat.exchanges:
@@ -72,7 +87,7 @@ def route_chat(chat: Chat, embedder: ConfiguredEmbedder | None = None) -> list[R
         message = Message(exchange.topic, exchange.message, exchange.response, minute, kind="")
         stream.append(message)
 
-    topic_ids = play(stream, route_by_rules(embedder))
+    topic_ids = play(stream, route_by_rules(vectors))
     routed = []
     for number, exchange in enumerate(chat.exchanges):
         routed.append(RoutedExchange(exchange, topic_ids[number], f"turn_{number}"))

@@ -38,10 +38,12 @@ from numpy.typing import NDArray
 from bench.talk_costs import print_costs
 from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
-from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.router import TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.providers.word_vectors import shared_multilingual
+
+Vectors = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Returns the unit vectors of texts, a row per text."""
 
 
 class Message(NamedTuple):
@@ -139,21 +141,15 @@ def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.stack([_unit_vector(text) for text in texts])
 
 
-def route_by_rules(embedder: ConfiguredEmbedder | None = None) -> Route:
-    """Return the route of a new router of the program.
-
-    The topics that are most similar by the bundled vectors are compared again by `embedder`.
-    """
-    router = TopicRouter(unit_vectors, embedder)
-    readable = list if embedder else None
+def route_by_rules(vectors: Vectors | None = None) -> Route:
+    """Return the route of a new router of the program, with the bundled vectors or others."""
+    router = TopicRouter(vectors or unit_vectors)
 
     def route(
         message: Message, at: datetime, topics: Sequence[Topic], current: Topic | None
     ) -> str:
-        decision = router.decide(
-            message.text, at, topics, current, answer=message.reply, readable=readable
-        )
-        return decision.topic.id if decision.topic else ""
+        topic = router.decide(message.text, at, topics, current, answer=message.reply).topic
+        return topic.id if topic else ""
 
     return route
 

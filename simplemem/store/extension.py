@@ -15,7 +15,6 @@ from simplemem.note.note import decode_text, read_note
 from simplemem.note.scopes import private_reason
 from simplemem.note.words import well_formed
 from simplemem.obsidian.settings import name_key, resolve_link
-from simplemem.providers.api import Embedder
 from simplemem.search.listing import MAX_PAGE
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.earlier_texts import EarlierNote, Moment
@@ -361,13 +360,6 @@ class ExtensionAPI:
         up to date first.
         """
         return self._parts.similarity.always_relevant(scope)
-
-    def configured_embedder(self) -> Embedder | None:
-        """Return the embedder that the settings name; None if they name none, or it cannot be made.
-
-        Loads it if that is not done yet, and asks no service.
-        """
-        return self._parts.embedding.load().embedder
 
     @property
     def embedder(self) -> str:

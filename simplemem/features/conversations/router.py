@@ -14,7 +14,6 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.patterns import (
     NUMBERS,
     content_words,
@@ -27,7 +26,6 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
-from simplemem.features.conversations.topic_vectors import VectorComparer
 from simplemem.note.sentences import sentence_spans
 from simplemem.providers.word_vectors import shared_multilingual
 
@@ -44,16 +42,11 @@ NEW: Final = NUMBERS["new"]  # for a new topic
 LIMITS: Final = NUMBERS["limits"]
 
 _MAX_RANKED: Final = 12  # topics that a model may choose from
-_MAX_REFINED: Final = 6  # topics that the configured embedder compares with a message
 _MARKERS: Final = ("shift", "aside", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
 _SECONDS_PER_QUARTER: Final = 900
 _SECONDS_PER_MINUTE: Final = 60
 _MANY_SENTENCES: Final = 3  # beside the first one
-
-
-ChooseReadable = Callable[[Sequence[Topic]], Sequence[Topic]]
-"""From topics: those that the configured embedder may read."""
 
 
 class Decision(NamedTuple):
@@ -87,16 +80,12 @@ class TopicRouter:
     def __init__(
         self,
         vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None,
-        embedder: ConfiguredEmbedder | None = None,
     ) -> None:
         """Make a router that compares texts by the unit vectors that `vectors` returns for them.
 
-        Without it, the bundled word vectors are used. The topics that are most similar by them are
-        compared again by those of `embedder`.
+        Without it, the bundled word vectors are used, for which the weights were found.
         """
         self._comparer = TopicComparer(vectors or _word_vectors)
-        self._embedder = embedder
-        self._embedder_comparer: VectorComparer | None = None  # made for the first comparison
 
     def decide(
         self,
@@ -105,14 +94,12 @@ class TopicRouter:
         topics: Sequence[Topic],
         current: Topic | None,
         answer: str = "",
-        readable: ChooseReadable | None = None,
     ) -> Decision:
         """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. `answer` is the reply to it, "" if there is none yet. `readable`
-        chooses the topics that the configured embedder may read; without it, the embedder does not
-        read the message either. The topic is new if there are no topics, or none fits well enough.
+        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
+        new if there are no topics, or none fits well enough.
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
@@ -131,9 +118,6 @@ class TopicRouter:
 
         answer = answer[: LIMITS["text"]]
         compared = self._compare(text, open_topics, answer)
-        if readable is not None:
-            likely_topics = _most_similar(compared.comparisons, open_topics, current)
-            compared = self._refine(compared, text, open_topics, answer, readable(likely_topics))
         return self._decide_by_scores(compared, open_topics, current, signs, at)
 
     def _decide_by_scores(
@@ -188,40 +172,6 @@ class TopicRouter:
             comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
-    def _refine(
-        self,
-        compared: _ComparedTopics,
-        text: str,
-        topics: Sequence[Topic],
-        answer: str,
-        readable: Sequence[Topic],
-    ) -> _ComparedTopics:
-        """Return comparisons with the cosines of the configured embedder for the readable topics.
-
-        The others keep those of the bundled vectors. Never raises: if the embedder fails or is too
-        slow, all keep them, and the method has the reason.
-        """
-        embedder = self._embedder
-        if embedder is None or not readable:
-            return compared
-        if self._embedder_comparer is None:
-            self._embedder_comparer = VectorComparer(
-                embedder.unit_vectors, reads_sentences=embedder.reads_sentences
-            )
-        try:
-            cosines = self._embedder_comparer.compare(text, readable, answer)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the message is stored
-            reason = getattr(error, "message", type(error).__name__)
-            return compared._replace(method=f"rules (bundled word vectors: {reason})")
-
-        scaled = [row.scaled(embedder.scale) for row in cosines]
-        cosines_by_topic = dict(zip(readable, scaled, strict=True))
-        comparisons = []
-        for topic, comparison in zip(topics, compared.comparisons, strict=True):
-            topic_cosines = cosines_by_topic.get(topic, comparison.cosines)
-            comparisons.append(comparison._replace(cosines=topic_cosines))
-        return compared._replace(comparisons=comparisons)
-
 
 def _decide_by_form(
     text: str,
@@ -255,15 +205,6 @@ def _decide_by_form(
         reason = "too short to start another topic"
         return Decision(current, reason, is_certain=_is_prompt(current, at))
     return None
-
-
-def _most_similar(
-    comparisons: Sequence[Comparison], topics: Sequence[Topic], current: Topic | None
-) -> list[Topic]:
-    """Return the topics with the best scores, and the current topic first, if there is one."""
-    scores = {topic: _score(row) for topic, row in zip(topics, comparisons, strict=True)}
-    ranked = sorted(topics, key=lambda topic: (topic is not current, -scores[topic]))
-    return ranked[:_MAX_REFINED]
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:

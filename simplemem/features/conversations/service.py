@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Unpack
 from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import ArchiveResult, FactOut, RecordedTurn
 from simplemem.features.collection import ChangeSet
-from simplemem.features.conversations.embedder import ConfiguredEmbedder
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.recording import ExchangeRecorder
@@ -31,7 +30,7 @@ from simplemem.note import dates
 if TYPE_CHECKING:
     from simplemem.features.conversations.language_model import FactReading
     from simplemem.features.conversations.turn_reading import TurnReading
-    from simplemem.providers.api import ChatModel, Embedder
+    from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 _ARCHIVE_REASON: Final = "archived topics that were paused for a long time"
@@ -43,8 +42,7 @@ class ConversationService(ConversationNotes):
     def __init__(self, store: EnhancedStore) -> None:
         """Make the service of a store, with its notes and a router."""
         super().__init__(store)
-        self._embedder = ConfiguredEmbedder(self._load_embedder, self.settings.embed.query_seconds)
-        self._router = TopicRouter(embedder=self._embedder)
+        self._router = TopicRouter()
 
     def decide(self, exchange: Exchange, topics: Sequence[Topic]) -> TopicDecision:
         """Return the session's current topic, and the decision for the topic of an exchange.
@@ -61,40 +59,9 @@ class ConversationService(ConversationNotes):
 
         reachable = reachable_topics(topics, exchange.session)
         decision = self._router.decide(
-            turn.message,
-            turn.at,
-            reachable,
-            current,
-            answer=turn.answer,
-            readable=lambda likely: self._readable_by_embedder(exchange, current, likely),
+            turn.message, turn.at, reachable, current, answer=turn.answer
         )
         return TopicDecision(current, decision)
-
-    def _load_embedder(self) -> Embedder | None:
-        """Return the embedder that the settings name, None if they name none but the bundled."""
-        if self.settings.embed.provider in ("none", "wordllama"):
-            return None
-        return self.extension.configured_embedder()
-
-    def _readable_by_embedder(
-        self, exchange: Exchange, current: Topic | None, topics: Sequence[Topic]
-    ) -> Sequence[Topic]:
-        """Return the topics that the configured embedder may read beside an exchange.
-
-        A service reads neither private topics nor a message with a credential or in a private
-        topic. Returns [] without another embedder than the bundled one, or if it has just failed.
-        """
-        if not self._embedder.is_usable:
-            return []
-        if not self._embedder.is_remote:
-            return topics
-
-        if exchange.has_secret or self.is_new_topic_private(exchange.turn.at):
-            return []
-        private_paths = self.extension.private_among({topic.path for topic in topics})
-        if current is not None and current.path in private_paths:
-            return []
-        return [topic for topic in topics if topic.path not in private_paths]
 
     def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> RecordedTurn:
         """Store an exchange as one step, which one undo takes back. Return what was stored.
@@ -109,9 +76,6 @@ class ConversationService(ConversationNotes):
         """
         self._check_secrets(exchange)
         reading, warnings = self._read_by_model(exchange)
-        if reading is None and self._embedder.is_usable and not exchange.topic:
-            # The vectors are kept, so that the vault is not locked while an embedder is awaited.
-            self.decide(exchange, self.items(Topic))
 
         def draft(change_set: ChangeSet) -> RecordedTurn:
             """Enter the exchange into a change set; the topic is decided by the current notes."""

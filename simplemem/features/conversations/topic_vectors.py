@@ -29,19 +29,15 @@ _SHORT: Final = 1e-9  # the least divisor
 
 
 class Cosines(NamedTuple):
-    """How similar the vectors of a message and a topic are. Texts are content words alone.
+    """How similar the vectors of a message and a topic are.
 
-    An embedder that reads sentences gets whole texts instead.
+    They are those of content words, but for `follows`.
     """
 
     follows: float  # of the message and the last exchange, both as they are written
     is_about: float  # of the message and the exchange that is most similar to it
     fits: float  # of the message with its answer and all exchanges
     ending: float  # of the end of the message and the exchange that is most similar to it
-
-    def scaled(self, scale: Callable[[float], float]) -> Cosines:
-        """Return the cosines, each changed by a function."""
-        return Cosines(*map(scale, self))
 
 
 class VectorComparer:
@@ -50,16 +46,12 @@ class VectorComparer:
     A topic whose note changes is a new object, and so its vectors are made again.
     """
 
-    def __init__(
-        self, vectors: Callable[[Sequence[str]], Rows], *, reads_sentences: bool = False
-    ) -> None:
+    def __init__(self, vectors: Callable[[Sequence[str]], Rows]) -> None:
         """Make a comparer. `vectors` returns the unit vector of each text, as rows in their order.
 
         It is called once per comparison, and whatever it raises reaches the caller of `compare`.
-        With `reads_sentences`, it gets whole texts instead of their content words.
         """
         self._vectors = vectors
-        self._reads_sentences = reads_sentences
         self._rows_by_topic: WeakKeyDictionary[Topic, Rows] = WeakKeyDictionary()
 
     def compare(self, text: str, topics: Sequence[Topic], answer: str = "") -> list[Cosines]:
@@ -72,18 +64,12 @@ class VectorComparer:
 
         texts = [
             text,
-            self._reduced(text),
-            self._reduced(f"{text} {answer}"),
-            self._reduced(_ending(text)),
+            _content_of(text),
+            _content_of(f"{text} {answer}"),
+            _content_of(_ending(text)),
         ]
         message_rows = self._embed(texts, topics)
         return _compare_rows(message_rows, [self._rows_by_topic[topic] for topic in topics])
-
-    def _reduced(self, text: str) -> str:
-        """Return what of a text is compared: its content words, or the whole text."""
-        if self._reads_sentences:
-            return text
-        return " ".join(content_words(text))
 
     def _embed(self, texts: Sequence[str], topics: Sequence[Topic]) -> Rows:
         """Return the vectors of texts of a message, and remember those of topics without any.
@@ -93,7 +79,7 @@ class VectorComparer:
         new_topics = [topic for topic in topics if topic not in self._rows_by_topic]
         all_texts = list(texts)
         for topic in new_topics:
-            all_texts += self._texts_of(topic)
+            all_texts += _texts_of(topic)
         rows = self._vectors(all_texts)
 
         start = len(texts)
@@ -102,12 +88,18 @@ class VectorComparer:
             start += _MAX_ROWS
         return rows[: len(texts)]
 
-    def _texts_of(self, topic: Topic) -> list[str]:
-        """Return the texts that represent a topic, exactly `_MAX_ROWS`; missing ones are empty."""
-        exchanges = exchanges_of(topic, MAX_LAST_EXCHANGES)
-        texts = [*exchanges[-1:], *map(self._reduced, exchanges)]
-        missing_count = _MAX_ROWS - len(texts)
-        return texts + [""] * missing_count
+
+def _texts_of(topic: Topic) -> list[str]:
+    """Return the texts that represent a topic, exactly `_MAX_ROWS`; missing ones are empty."""
+    exchanges = exchanges_of(topic, MAX_LAST_EXCHANGES)
+    texts = [*exchanges[-1:], *map(_content_of, exchanges)]
+    missing_count = _MAX_ROWS - len(texts)
+    return texts + [""] * missing_count
+
+
+def _content_of(text: str) -> str:
+    """Return the content words of a text."""
+    return " ".join(content_words(text))
 
 
 def exchanges_of(topic: Topic, count: int) -> list[str]:

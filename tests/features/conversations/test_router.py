@@ -340,7 +340,7 @@ def test_words_that_say_nothing_in_spanish_are_no_content() -> None:
 
 @pytest.mark.parametrize(
     "announcement",
-    ["Quick aside: ", "By the way, unrelated: ", "quick question, ", "Before I forget: ",
+    ["Quick aside: ", "By the way, unrelated: ", "quick question, ", "Just a random thing: ",
      "Antes de que se me olvide, ", "Una pregunta rápida: ", "Kurze Zwischenfrage: ",
      "Nur kurz: ", "Petite parenthèse : "],
 )  # fmt: skip
