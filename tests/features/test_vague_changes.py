@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from simplemem.features.changes import read_change
-from simplemem.features.changes.vague import Mention, find_possibly_outdated, read_vague_change
+from simplemem.features.changes.vague import (
+    Mention,
+    find_about,
+    find_possibly_outdated,
+    read_vague_change,
+)
 
 SAID = datetime(2026, 2, 10, 9, tzinfo=UTC)
 NEXT_DAY = SAID + timedelta(days=1)
@@ -38,6 +43,10 @@ def in_doubt(statement: str, *facts: str, ends: datetime | None = None) -> list[
         ("Chemo ist alle zwei Wochen.", "Keine Chemo mehr."),
         ("Mein Bruder Bernd liegt in der Klinik.", "Bernd ist heute Nacht gestorben."),
         ("La abuela está ingresada en el Morales.", "Se murió la abuela anoche."),
+        ("The blood pressure is 148 over 94.", "131/84 this morning."),
+        ("The flat costs 178.000.", "174,000 and signed."),
+        ("Krankgeschrieben bis zum 6. März.", "Ich bin nicht mehr krank."),
+        ("The rent is 985.", "Well, I'm in the new place."),
         ("Me han dado los análisis y la TSH en 7,8.", "La TSH en 3,1."),
     ],
 )
@@ -80,3 +89,24 @@ def test_a_condition_hearsay_and_a_question_put_nothing_in_doubt(statement: str)
 def test_what_the_table_of_changes_says_holds_is_not_in_doubt(fact: str, statement: str) -> None:
     statement = statement.removesuffix(" wrong")
     assert read_change(statement) is not None or in_doubt(statement, fact) == []
+
+
+def test_sentences_of_one_message_that_go_on_with_each_other_are_in_doubt_together() -> None:
+    change = read_vague_change("Sold the Astra to a lad.")
+    assert change is not None
+    message = [
+        Mention("Graham's car failed its test.", SAID, None),
+        Mention("We won't pay that, it's an Astra.", SAID, None),
+        Mention("I have 2 cats in Rome.", SAID - timedelta(days=1), None),
+    ]
+    assert find_possibly_outdated(message, change, NEXT_DAY) == [0, 1]
+
+
+def test_a_topic_is_in_the_message_that_has_all_its_words() -> None:
+    message = [
+        Mention("Callum hates his course.", SAID, None),
+        Mention("He wants to come home.", SAID, None),
+        Mention("Callum plays chess.", SAID - timedelta(days=1), None),
+    ]
+    assert find_about(message, "callum and the course") == [0, 1]
+    assert find_about(message, "callum and the choir") == []

@@ -105,7 +105,7 @@ def read_vague_change(statement: str) -> VagueChange | None:
         if kind != "home":
             words = _naming_words_in(clause, cues) or naming_words(statement)
         numbers = frozenset(_NUMBER.findall(text))
-        return VagueChange(kind, words, numbers, amounts=_amounts_in(statement))
+        return VagueChange(kind, words, numbers, _pairs_in(text), _amounts_in(statement))
 
     measured = _measured_in(statement)
     amounts = _amounts_in(statement)
@@ -130,7 +130,11 @@ def find_possibly_outdated(
 
     `at` is when the change was stated. The list is empty if no fact stands out.
     """
-    named = _named_facts(mentions, change, at) or _of_similar_amount(mentions, change)
+    named = (
+        _named_facts(mentions, change, at)
+        or _of_other_number(mentions, change)
+        or _of_similar_amount(mentions, change)
+    )
     return _with_their_messages(mentions, named)
 
 
@@ -395,9 +399,13 @@ def _measured_in(statement: str) -> frozenset[tuple[str, str]]:
     for word, number in _MEASURED.findall(text):
         if not _is_empty(cues, word):
             measured.add((stem(word, cues.stemmer), number))
-    for first, second in _PAIR.findall(text):
-        measured.add(("/", f"{first}/{second}"))
-    return frozenset(measured)
+    return frozenset(measured) | _pairs_in(text)
+
+
+def _pairs_in(text: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of numbers in a text in small letters, as of the word "/"."""
+    pairs: list[tuple[str, str]] = _PAIR.findall(text)
+    return frozenset(("/", f"{first}/{second}") for first, second in pairs)
 
 
 @lru_cache(maxsize=20_000)

@@ -48,6 +48,7 @@ class _DayLanguage:
     feasts: Mapping[str, int]  # days from Easter Sunday
     holidays: Mapping[str, str]  # as `_holiday_in` reads them
     days: Mapping[str, int]  # from the day on which something is said
+    two_weeks: frozenset[str]  # what says "this week and the next"
     units: Mapping[str, int]  # days of a day, a week and a month, by the words for them
     patterns: Mapping[str, re.Pattern[str]]
 
@@ -334,8 +335,9 @@ def _end_of_period(language: _DayLanguage, period: str, today: date) -> date:
     if language.units.get(period) == language.units["month"]:
         return _last_day_of(today.year, today.month)
     sunday = _sunday_of_week(today)
-    is_two_weeks = " y la " in period
-    return sunday + timedelta(days=7) if is_two_weeks else sunday
+    if period in language.two_weeks:
+        return sunday + timedelta(days=7)
+    return sunday
 
 
 def _next_date(today: date, year_text: str | None, month: int, day: int) -> date | None:
@@ -421,6 +423,7 @@ def _load_language(code: str) -> _DayLanguage:
         feasts=table["feasts"],
         holidays=table["holidays"],
         days=table["days"],
+        two_weeks=frozenset(table.get("two_weeks", ())),
         units=units,
         patterns={name: _compile(source, sources) for name, source in sources.items()},
     )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from simplemem.note.small_letters import in_small_letters
 from simplemem.note.stems import stem
 
 MAX_READ: Final = 300  # characters of a statement
@@ -228,20 +229,10 @@ def plain_text(text: str) -> str:
     It is in small letters, on one line, with full verbs ("i am" for "I'm") and without the full
     stops and exclamation marks at its end.
     """
-    plain = in_small_letters(text)
+    plain = in_small_letters(text[:MAX_READ])
     for contraction, full in _CONTRACTIONS.items():
         plain = plain.replace(contraction, full)
     return plain.rstrip(".! ")
-
-
-def in_small_letters(text: str) -> str:
-    """Return the first 300 characters of a text in small letters, on one line.
-
-    Curly apostrophes become straight ones.
-    """
-    lower = text[:MAX_READ].lower()
-    words = lower.replace("’", "'").split()
-    return " ".join(words)
 
 
 def words_of(text: str) -> list[str]:

@@ -9,13 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from simplemem.features.facts.ends import end_of_appointment, end_of_statement
-from simplemem.features.facts.language import (
-    Language,
-    in_small_letters,
-    language_of,
-    plain_text,
-)
+from simplemem.features.facts.language import MAX_READ, Language, language_of, plain_text
 from simplemem.features.facts.reading import read_statement
+from simplemem.note.small_letters import in_small_letters
 
 _REMEMBERED: Final = timedelta(days=23)  # from the day of an episode until it is forgotten
 _ENDS_FILE: Final = Path(__file__).with_name("words") / "ends.toml"
@@ -68,7 +64,7 @@ def states_end(text: str, *, is_ahead: bool) -> bool:
 
     A duration, such as "for two weeks", counts only if the end `is_ahead` of the current time.
     """
-    plain = in_small_letters(text)
+    plain = in_small_letters(text[:MAX_READ])
     for patterns in _END_PATTERNS:
         if patterns.end.search(plain):
             return True
