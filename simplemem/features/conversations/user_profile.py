@@ -35,7 +35,6 @@ from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.message_rules import names_credential
 from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.reading import Reading, read_statement
-from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.note.secrets import find_secrets
 
 _FIRST_PERSON: Final = frozenset("i we my our yo ich wir mein je nous mon ma".split())
@@ -285,12 +284,12 @@ def _statement_at(sentence: str, at: datetime) -> _Statement:
 def _read_message(message: str) -> tuple[_SentenceReading, ...]:
     """Return what the rules read in a message, sentence by sentence.
 
-    Small talk, long sentences and those with a credential are left out.
+    Long sentences and those with a credential are left out.
     """
     readings = []
     for sentence in read_text(message).stated:
         is_long = len(sentence) > _MAX_STATEMENT
-        if is_long or _has_credential(sentence) or is_small_talk(sentence):
+        if is_long or _has_credential(sentence):
             continue
         reading = _SentenceReading(
             sentence=sentence,

@@ -20,8 +20,7 @@ from simplemem.features.facts.language import MAX_READ
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reviews import find_restated
-from simplemem.features.facts.small_talk import is_small_talk
-from simplemem.features.facts.statements import statement_to_forget
+from simplemem.features.facts.unstated import is_statement
 from simplemem.note.dates import now
 from simplemem.note.sentences import sentence_spans
 
@@ -129,7 +128,7 @@ def _has_value(sentence: str, fact: AgentFact) -> bool:
     words = re.escape(fact.value.casefold())
     if not re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()):
         return False
-    if is_small_talk(sentence) or statement_to_forget(sentence) is not None:
+    if not is_statement(sentence):
         return False
     reading = read_statement(sentence)
     return reading.is_affirmed and not reading.is_hedged

@@ -85,14 +85,22 @@ def topic_to_forget(sentence: str) -> str:
     return ""
 
 
+def is_statement(sentence: str) -> bool:
+    """Return whether a sentence is neither small talk nor a request to forget something."""
+    return not is_small_talk(sentence) and statement_to_forget(sentence) is None
+
+
 def is_own(sentence: str) -> bool:
     """Return whether a sentence of a message states something of its author's own.
 
-    A fact with a key is read only in such a sentence. This is stricter than `is_unstated`.
+    Small talk does not. A fact with a key is read only in such a sentence. This is stricter than
+    `is_unstated`.
     """
     patterns_of_languages = unstated_patterns()
     not_own = [patterns["not_own"] for patterns in patterns_of_languages if "not_own" in patterns]
-    return not any(pattern.search(sentence) for pattern in not_own)
+    if any(pattern.search(sentence) for pattern in not_own):
+        return False
+    return not is_small_talk(sentence)
 
 
 def is_unstated(sentence: str) -> bool:
