@@ -7,7 +7,7 @@ superseded here: the agent sees the earlier fact and its id, and says so with `r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import ReviewCandidate, ReviewRequest
@@ -40,7 +40,7 @@ def candidates_for(new: Fact, earlier_facts: Iterable[Fact]) -> list[ReviewCandi
         if likeness > 0:
             found.append(_Candidate(fact, likeness))
 
-    found.sort(key=itemgetter(1), reverse=True)
+    found.sort(key=attrgetter("likeness"), reverse=True)
     return [candidate_of(fact, likeness) for fact, likeness in found[:MAX_CANDIDATES]]
 
 

@@ -55,7 +55,7 @@ def with_agent_facts(
     new_facts: list[NewFact] = []
     open_facts = list(stated.facts)
     for statement in _undivided(statements, open_facts):
-        stated_here = [fact for fact in open_facts if _has_value(statement.text, fact)]
+        stated_here = _facts_in(statement.text, open_facts)
         open_facts = [fact for fact in open_facts if fact not in stated_here]
         if not stated_here:
             new_facts.append(statement)
@@ -92,8 +92,7 @@ def _undivided(statements: Iterable[NewFact], facts: Sequence[AgentFact]) -> lis
     """
     undivided: list[NewFact] = []
     for sentence, clauses in groupby(statements, key=_sentence_of):
-        values_count = sum(_has_value(sentence, fact) for fact in facts)
-        if values_count > 1:
+        if len(_facts_in(sentence, facts)) > 1:
             undivided.append(NewFact(sentence))
         else:
             undivided += clauses
@@ -114,7 +113,7 @@ def facts_beside(text: str, stated: AgentStatements, current: Collection[Fact]) 
     sentences = []
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
-        if len(sentence) < MAX_READ and any(_has_value(sentence, fact) for fact in stated.facts):
+        if len(sentence) < MAX_READ and _facts_in(sentence, stated.facts):
             sentences.append(NewFact(sentence))
     return with_agent_facts(sentences, stated, current)
 
@@ -157,22 +156,26 @@ def reviews_of(service: FactService, scope: str, added: AddResult) -> list[Revie
         candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
         candidates += _with_times(similar.get(new.id, []), facts)
         replaced = [event.get("previous", event), *event.get("also_replaced", [])]
-        known_ids = {new.id, *(reference["id"] for reference in replaced)}
-        candidates = _without_repeats(candidates, known_ids)
+        excluded_ids = {new.id, *(reference["id"] for reference in replaced)}
+        candidates = _without_repeats(candidates, excluded_ids)
         if candidates:
             requests.append(review_request(new.id, candidates[:MAX_CANDIDATES]))
     return requests
 
 
-def _has_value(sentence: str, fact: AgentFact) -> bool:
-    """Return whether a sentence states the value of a fact of the agent as true."""
-    words = re.escape(fact.value.casefold())
-    if not re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()):
-        return False
-    if is_small_talk(sentence) or statement_to_forget(sentence) is not None:
-        return False
+def _facts_in(sentence: str, facts: Iterable[AgentFact]) -> list[AgentFact]:
+    """Return the facts of the agent whose values a sentence states as true, in their order."""
+    stated = [fact for fact in facts if _has_value(sentence, fact)]
+    if not stated or is_small_talk(sentence) or statement_to_forget(sentence) is not None:
+        return []
     reading = read_statement(sentence)
-    return reading.is_affirmed and not reading.is_hedged
+    return stated if reading.is_affirmed and not reading.is_hedged else []
+
+
+def _has_value(sentence: str, fact: AgentFact) -> bool:
+    """Return whether a sentence has the value of a fact, as whole words."""
+    words = re.escape(fact.value.casefold())
+    return bool(re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()))
 
 
 def _in_own_words(statement: NewFact, fact: AgentFact) -> NewFact:
@@ -266,10 +269,10 @@ def _with_times(
 
 
 def _without_repeats(
-    candidates: Iterable[ReviewCandidate], known_ids: Iterable[str]
+    candidates: Iterable[ReviewCandidate], excluded_ids: Iterable[str]
 ) -> list[ReviewCandidate]:
-    """Return candidates, each once, without those with one of the known ids."""
-    ids = set(known_ids)
+    """Return candidates, each once, without those with one of the excluded ids."""
+    ids = set(excluded_ids)
     different = []
     for candidate in candidates:
         if candidate["id"] not in ids:
