@@ -489,6 +489,7 @@ def test_a_search_begins_with_what_a_user_pinned(ask: Any, vault: Path) -> None:
 
     for tool in ("superrag_search", "semantic_search"):
         found = ask.json(tool, query="where is the train", container_tag="ann")
+        assert next(iter(found)) == "pinned"
         texts = [(row["kind"], row["text"]) for row in found["pinned"]]
         assert [kind for kind, _ in texts] == ["constraint", "pinned"]
         assert "no walnuts" in texts[0][1] and texts[1][1] == "Only window seats."

@@ -67,6 +67,7 @@ class _SentenceReading(NamedTuple):
     reading: Reading
     change: Change | None
     is_plan: bool
+    is_liking: bool  # whether it says what the user likes or dislikes
     is_own_episode: bool  # whether it says what the user did
 
 
@@ -80,9 +81,10 @@ def describe_user(
     it. Raises SimplememError if the index cannot be brought up to date.
     """
     profile = service.profile()
-    topics = service.topics()
-    reader = _StatementReader()
     all_topics = service.topics(closed=True)
+    topics = [topic for topic in all_topics if topic.status != "closed"]
+
+    reader = _StatementReader()
     for turn in _last_turns(all_topics):
         reader.read(turn)
     facts = _current_facts(service.items(Fact), at)
@@ -104,8 +106,10 @@ def describe_user(
     )
     answer["text"] = render_profile(answer)
     if by_model:
-        paths = {profile.path, *(topic.path for topic in all_topics), *(f.path for f in facts)}
-        _write_by_model(service, answer, paths - {""})
+        paths = {topic.path for topic in all_topics} | {fact.path for fact in facts}
+        if profile.path:
+            paths.add(profile.path)
+        _write_by_model(service, answer, paths)
     return answer
 
 
@@ -223,18 +227,19 @@ class _StatementReader:
             if read.is_plan:
                 self._plans.append(statement)
             elif read.reading.slot is not None:
-                self._read_slot(read.reading, statement)
+                self._read_slot(read, statement)
             elif read.is_own_episode:
                 self._happened.append(statement)
 
-    def _read_slot(self, reading: Reading, statement: _Statement) -> None:
+    def _read_slot(self, read: _SentenceReading, statement: _Statement) -> None:
         """Enter the value of a slot, or remove it if the statement says that it is not so."""
+        reading = read.reading
         slot = reading.slot
         if slot is None or reading.is_one_of_several:
             return
         # The profile's note has the user's name, and what the user prefers.
         is_about_user = not slot.subject and slot.relation != "name"
-        if not is_about_user or _is_liking(statement.text):
+        if not is_about_user or read.is_liking:
             return
 
         key = slot.relation
@@ -291,12 +296,14 @@ def _read_message(message: str) -> tuple[_SentenceReading, ...]:
         is_long = len(sentence) > _MAX_STATEMENT
         if is_long or _has_credential(sentence):
             continue
+        is_liking = _is_liking(sentence)
         reading = _SentenceReading(
             sentence=sentence,
             reading=read_statement(sentence),
             change=read_change(sentence),
             is_plan=_is_plan(sentence),
-            is_own_episode=_is_own_episode(sentence),
+            is_liking=is_liking,
+            is_own_episode=not is_liking and _is_own_episode(sentence),
         )
         readings.append(reading)
     return tuple(readings)
@@ -305,7 +312,7 @@ def _read_message(message: str) -> tuple[_SentenceReading, ...]:
 def _is_own_episode(sentence: str) -> bool:
     """Return whether a sentence says what the user did or what happened to the user.
 
-    Opinions, likings, constraints and preferences do not.
+    Opinions, constraints and preferences do not.
     """
     if not read_statement(sentence).is_episode or read_traits(sentence):
         return False
@@ -314,7 +321,7 @@ def _is_own_episode(sentence: str) -> bool:
     is_own = any(language.patterns["first_person"].match(plain) for language in LANGUAGES)
     is_own = is_own or not _FIRST_PERSON.isdisjoint(words_of(plain))
     is_opinion = any(language.patterns["opinion"].search(plain) for language in trait_languages())
-    return is_own and not is_opinion and not _is_liking(sentence)
+    return is_own and not is_opinion
 
 
 def _is_liking(sentence: str) -> bool:

@@ -41,7 +41,7 @@ def with_agent_facts(
     new_facts: list[NewFact] = []
     open_facts = list(stated.facts)
     for statement in _undivided(statements, open_facts):
-        stated_here = [fact for fact in open_facts if _has_value(statement.text, fact)]
+        stated_here = _facts_in(statement.text, open_facts)
         open_facts = [fact for fact in open_facts if fact not in stated_here]
         if not stated_here:
             new_facts.append(statement)
@@ -78,8 +78,7 @@ def _undivided(statements: Iterable[NewFact], facts: Sequence[AgentFact]) -> lis
     """
     undivided: list[NewFact] = []
     for sentence, clauses in groupby(statements, key=_sentence_of):
-        values_count = sum(_has_value(sentence, fact) for fact in facts)
-        if values_count > 1:
+        if len(_facts_in(sentence, facts)) > 1:
             undivided.append(NewFact(sentence))
         else:
             undivided += clauses
@@ -100,7 +99,7 @@ def facts_beside(text: str, stated: AgentStatements, current: Collection[Fact]) 
     sentences = []
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
-        if len(sentence) < MAX_READ and any(_has_value(sentence, fact) for fact in stated.facts):
+        if len(sentence) < MAX_READ and _facts_in(sentence, stated.facts):
             sentences.append(NewFact(sentence))
     return with_agent_facts(sentences, stated, current)
 
@@ -123,15 +122,19 @@ def traits_as_facts(stated: AgentStatements) -> list[NewFact]:
     return facts
 
 
-def _has_value(sentence: str, fact: AgentFact) -> bool:
-    """Return whether a sentence states the value of a fact of the agent as true."""
-    words = re.escape(fact.value.casefold())
-    if not re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()):
-        return False
-    if not is_statement(sentence):
-        return False
+def _facts_in(sentence: str, facts: Iterable[AgentFact]) -> list[AgentFact]:
+    """Return the facts of the agent whose values a sentence states as true, in their order."""
+    stated = [fact for fact in facts if _has_value(sentence, fact)]
+    if not stated or not is_statement(sentence):
+        return []
     reading = read_statement(sentence)
-    return reading.is_affirmed and not reading.is_hedged
+    return stated if reading.is_affirmed and not reading.is_hedged else []
+
+
+def _has_value(sentence: str, fact: AgentFact) -> bool:
+    """Return whether a sentence has the value of a fact, as whole words."""
+    words = re.escape(fact.value.casefold())
+    return bool(re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()))
 
 
 def _in_own_words(statement: NewFact, fact: AgentFact) -> NewFact:

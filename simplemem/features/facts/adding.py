@@ -131,27 +131,27 @@ class FactAdder:
         decision = decide(self._service.extension, new.text, self._facts.values())
         return without_past_update(decision) if _is_over(new) else decision
 
-    def _take_times(self, new: NewFact, known: Fact) -> None:
-        """Set since when and until when a known fact holds, as the agent says that states it again.
+    def _take_times(self, new: NewFact, stored: Fact) -> None:
+        """Set since when and until when a stored fact holds, as an agent says that restates it.
 
         A fact that is over by then is no longer current.
         """
         if new.decided_by != AGENT or not (new.valid_from or new.valid_to):
             return
-        if not self._may_change(known):
+        if not self._may_change(stored):
             return
         changed = replace(
-            known,
-            valid_from=new.valid_from or known.valid_from,
-            valid_to=new.valid_to or known.valid_to,
+            stored,
+            valid_from=new.valid_from or stored.valid_from,
+            valid_to=new.valid_to or stored.valid_to,
         )
         for key, time in (("valid_from", changed.valid_from), ("valid_to", changed.valid_to)):
             if time is not None:
-                self._change_set.set(known.path, **{key: format_moment(time)})
+                self._change_set.set(stored.path, **{key: format_moment(time)})
         if _is_over(new):
-            del self._facts[known.path]
+            del self._facts[stored.path]
         else:
-            self._facts[known.path] = changed
+            self._facts[stored.path] = changed
 
     def _replace(self, replaced: Sequence[Fact], new: NewFact, decision: Decision) -> None:
         """Store a fact that the caller says replaces others, at least one, and report that.

@@ -8,7 +8,7 @@ Conversations and statements both ask here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import FactEvent, ReviewCandidate, ReviewRequest
@@ -114,7 +114,7 @@ def candidates_for(new: Fact, earlier_facts: Iterable[Fact]) -> list[ReviewCandi
         if likeness > 0:
             found.append(_Candidate(fact, likeness))
 
-    found.sort(key=itemgetter(1), reverse=True)
+    found.sort(key=attrgetter("likeness"), reverse=True)
     return [_candidate_of(fact, likeness) for fact, likeness in found[:_MAX_CANDIDATES]]
 
 

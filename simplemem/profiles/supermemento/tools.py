@@ -198,7 +198,7 @@ def semantic_search(
     recalled = recall(store, request)
     facts = [hit.fact for hit in recalled.hits if hit.fact is not None]
     if recalled.pinned:
-        answer["pinned"] = recalled.pinned
+        answer = {"pinned": recalled.pinned, **answer}
     answer["memories"] = memory_rows(store, facts)
     answer["chunks"] = [hit.result for hit in recalled.hits if hit.result["kind"] == "chunk"]
     answer["steps"] = recalled.steps
