@@ -1,6 +1,7 @@
 """How facts and conversations in people's own words are routed, remembered and found.
 
-    python bench/natural.py [--half development|held_out] [--by rules|agent|model] [--json]
+    python bench/natural.py [--half development|held_out | --folder FOLDER]
+        [--by rules|agent|model] [--json]
 
 Plays the natural material of `tests/data/natural` through the tools of the profiles hmlr,
 remembrances and supermemento, over real stores, and prints a row for each figure. The classes
@@ -14,6 +15,8 @@ remembrances and supermemento, over real stores, and prints a row for each figur
   perfectly (`bench/perfect_model.py`). `--route` is the setting `llm.route`: whether the model is
   asked for the topic of each message (always), or, as by default, only if the rules are not
   certain (close).
+
+`--folder` measures other material in the files that `tests/data/natural/README.md` describes.
 
 The half `held_out` is for the end of an issue. Whoever changes rules must not look at it.
 """
@@ -35,7 +38,7 @@ from bench.natural_agent import agent_constraint, agent_speaker
 from bench.natural_chats import ChatFigures, measure_chats
 from bench.natural_constraints import ConstraintFigures, measure_constraints
 from bench.natural_figures import Count
-from bench.natural_material import HALVES, Material, read_material
+from bench.natural_material import HALVES, Material, read_folder, read_material
 from bench.natural_statements import StatementFigures, measure_statements
 from bench.perfect_model import PerfectModel
 from bench.tool_caller import own_clock
@@ -64,20 +67,22 @@ class Row:
 def main() -> None:
     """Print the table, or JSON, of one half for one way of storing it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--half", choices=HALVES, default="development")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--half", choices=HALVES, default="development")
+    source.add_argument("--folder", type=Path, help="other material, in the same files")
     parser.add_argument("--by", choices=WAYS, default="rules")
     parser.add_argument("--route", choices=("always", "close", "off"), default="close")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
     with own_clock():
-        material = read_material(options.half)
+        material = read_folder(options.folder) if options.folder else read_material(options.half)
         figures = measure(material, options.by, options.route)
     rows = list(rows_of(figures))
     if options.json:
         print(json.dumps(_as_json(rows), indent=2))
     else:
-        print(f"{options.half}, by {options.by}: {describe(material)}\n")
+        print(f"{options.folder or options.half}, by {options.by}: {describe(material)}\n")
         print_table(rows, options.by)
 
 
