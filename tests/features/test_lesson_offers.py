@@ -91,6 +91,16 @@ NOT_OFFERED = [
         "Should we cache the price list of the shop in the browser?",
         "Don't cache the price list in the browser of the shop.",
     ),
+    # A cure is no contradiction of the trouble.
+    (
+        "A pool of sessions per worker crashed the telemetry database of the tracker.",
+        "A proxy before the telemetry database of the tracker fixed the crashes of the worker.",
+    ),
+    # Two numbers of one unit that measure different things.
+    (
+        "Login tokens of the admin console expire after ten minutes.",
+        "The clock of the login server was five minutes behind and the admin console failed.",
+    ),
     # In a language without a wording, nothing is read.
     (
         "Die Preisliste wird im Browser der Kunden nie zwischengespeichert, das ist verboten.",
@@ -132,6 +142,12 @@ def test_a_solution_is_no_contradiction_of_the_error_before_it(offers: Offers) -
     solution = "A shorter template fixed the label printer of the back office on long addresses."
     assert offers(error, solution, kind="solution") == []
     assert offers(solution, error, kind="solution") != []
+
+
+def test_a_trouble_on_a_later_day_contradicts_its_cure(offers: Offers) -> None:
+    cure = "A proxy before the telemetry database of the tracker fixed the crashes of the worker."
+    trouble = "The proxy before the telemetry database of the tracker crashes every worker."
+    assert offers(cure, trouble) != []
 
 
 def test_a_pair_with_a_relation_is_not_offered(store: EnhancedStore) -> None:

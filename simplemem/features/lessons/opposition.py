@@ -20,6 +20,7 @@ _MIN_NEARNESS_OF_CAUSES: Final = 0.25
 _VERY_NEAR: Final = 0.45  # so that one shared word is enough
 _MIN_SHARED_STEMS: Final = 2
 _MAX_SHARED_CAUSE: Final = 0.34
+_MIN_SHARED_OF_MEASURED: Final = 0.4  # of the words for what two clauses measure
 
 
 class Reason(NamedTuple):
@@ -161,21 +162,31 @@ def _is_opposite(pair: NearReadings) -> Reason | None:
 
 
 def _amount_differs(pair: NearReadings) -> Reason | None:
-    """Propose a pair that gives one thing two amounts of the same unit."""
+    """Propose a pair that gives one thing two amounts of the same unit.
+
+    The words before the numbers say what they measure: ten minutes of a token and five of a clock
+    can both hold.
+    """
     if pair.nearness < _MIN_NEARNESS_OF_AMOUNTS:
         return None
     for one, other in pair.clause_pairs():
         if one.amounts & other.amounts:
             continue  # the others may be the conditions of the common one
-        shared_stems = one.stems & other.stems
         one_numbers = _single_numbers(one)
         other_numbers = _single_numbers(other)
         for unit in sorted(one_numbers.keys() & other_numbers.keys()):
             is_same = one_numbers[unit] == other_numbers[unit]
-            if not is_same and pair.weights.distinctive(shared_stems - {unit}):
+            if not is_same and _measure_one_thing(pair, one, other):
                 text = "different numbers for the same thing"
                 return Reason("amount", text, one.sentence, other.sentence)
     return None
+
+
+def _measure_one_thing(pair: NearReadings, one: Clause, other: Clause) -> bool:
+    """Return whether the amounts of two clauses measure one thing."""
+    if not pair.weights.distinctive(one.measured & other.measured):
+        return False
+    return pair.weights.nearness(one.measured, other.measured) >= _MIN_SHARED_OF_MEASURED
 
 
 def _single_numbers(clause: Clause) -> dict[str, float]:
@@ -189,26 +200,38 @@ def _single_numbers(clause: Clause) -> dict[str, float]:
 def _effect_differs(pair: NearReadings) -> Reason | None:
     """Propose a pair that says of one thing that it helps, and that it does not.
 
-    A solution that came after the trouble is no contradiction of it.
+    A cure of the trouble is no contradiction of it.
     """
     if pair.nearness < _MIN_NEARNESS_OF_EFFECTS:
         return None
-    one_effects = {clause.effect for clause in pair.one.clauses} - {""}
-    other_effects = {clause.effect for clause in pair.other.clauses} - {""}
+    one_effects = _kinds_of_effect(pair.one)
+    other_effects = _kinds_of_effect(pair.other)
     if not one_effects or not other_effects or one_effects & other_effects:
         return None
-    if _is_later_solution(pair.one, pair.other, one_effects):
-        return None
-    if _is_later_solution(pair.other, pair.one, other_effects):
+    if _is_cure(pair.one, pair.other) or _is_cure(pair.other, pair.one):
         return None
     return _whole_reason(pair, "effect", "they say different things about its effect")
 
 
-def _is_later_solution(solving: Reading, troubled: Reading, effects: set[str]) -> bool:
-    """Return whether a lesson is a solution that works and is not older than another one."""
-    if solving.lesson.type != "solution" or "better" not in effects:
+def _kinds_of_effect(reading: Reading) -> set[str]:
+    """Return the effects that a lesson names. A cure makes something better."""
+    effects = {clause.effect for clause in reading.clauses}
+    kinds = {"better" if effect == "cure" else effect for effect in effects}
+    return kinds - {""}
+
+
+def _is_cure(curing: Reading, troubled: Reading) -> bool:
+    """Return whether a lesson says what cured a trouble, and is not from a day before it.
+
+    A solution that works is a cure. So is what another lesson says to have fixed a trouble.
+    """
+    if curing.lesson.created[:10] < troubled.lesson.created[:10]:
         return False
-    return solving.lesson.created >= troubled.lesson.created
+    is_solution = curing.lesson.type == "solution"
+    for clause in curing.clauses:
+        if clause.effect == "cure" or (clause.effect == "better" and is_solution):
+            return True
+    return False
 
 
 def _cause_differs(pair: NearReadings) -> Reason | None:

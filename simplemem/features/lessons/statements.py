@@ -59,8 +59,9 @@ class Clause:
     denied: Stems  # the words of what it denies; none if it denies nothing
     is_over: bool  # it says that something ended or was replaced
     is_conditional: bool  # what it denies holds under a condition
-    effect: str  # "none", "better" or "worse"; "" if it names none
+    effect: str  # "none", "cure", "better" or "worse"; "" if it names none
     amounts: frozenset[Amount]
+    measured: Stems  # the words before the first amount, or all if there are none
     sides: Sides  # which of two opposite things it says
 
 
@@ -136,6 +137,7 @@ def _read_clauses(wording: Wording, sentence: str, normalized: str) -> Iterator[
             is_conditional=is_conditional or wording.exception.search(text) is not None,
             effect=_read_effect(wording, text),
             amounts=frozenset(_read_amounts(wording, text)),
+            measured=_read_measured(wording, text) or stems,
             sides=_read_sides(wording, text),
         )
 
@@ -194,6 +196,15 @@ def _read_amounts(wording: Wording, text: str) -> Iterator[Amount]:
         if unit_word not in STOP_WORDS:
             number = wording.numbers.get(written)
             yield Amount(float(written) if number is None else number, unit)
+
+
+def _read_measured(wording: Wording, text: str) -> Stems:
+    """Return the words of a clause before its first amount; none if there is no such word."""
+    for match in _AMOUNT.finditer(text):
+        written = match.group(1)
+        if written.isdecimal() or written in wording.numbers:
+            return _stems(wording, text[: match.start()])
+    return frozenset()
 
 
 def _is_name(wording: Wording, text_before: str) -> bool:

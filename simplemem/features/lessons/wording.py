@@ -45,7 +45,7 @@ class Wording:
     earlier_first: re.Pattern[str]  # stands behind what comes earlier, before what comes later
     later_first: re.Pattern[str]
     cause: re.Pattern[str]  # stands between an effect and its cause
-    effects: Mapping[str, re.Pattern[str]]  # "none", "better" and "worse", in this order
+    effects: Mapping[str, re.Pattern[str]]  # "none", "cure", "better", "worse", in this order
     opposites: tuple[Opposites, ...]
     contrasts: tuple[frozenset[str], ...]  # groups of words that tell two cases apart
     numbers: Mapping[str, float]
