@@ -59,7 +59,7 @@ def test_a_rejected_pair_is_not_offered_again_and_the_note_says_so(
     assert offered(ask) == [{old, new}]
     ask("review_contradictions", verdicts=[{"one": old, "other": new, "verdict": "compatible"}])
     assert offered(ask) == []
-    [note] = [path for path in (vault / "knowledge").rglob("*.md") if "60" in path.read_text()]
+    [note] = [path for path in (vault / "knowledge").rglob("*.md") if NEW in path.read_text()]
     assert "- compatible_with [[knowledge/decision/" in note.read_text()
 
     again = asking_with("self-improving", embed={"provider": "none"})
@@ -230,7 +230,7 @@ def test_a_private_lesson_is_not_sent_to_the_model(
         ask = with_model(asking_with, service)
         save(ask, OLD)
         save(ask, NEW)
-        [note] = [path for path in (vault / "knowledge").rglob("*.md") if "60" in path.read_text()]
+        [note] = [path for path in (vault / "knowledge").rglob("*.md") if NEW in path.read_text()]
         note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1))
         ask.in_step()
         assert ask("review_contradictions").data["asked"] == 0
