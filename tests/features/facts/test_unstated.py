@@ -82,3 +82,45 @@ def test_a_topic_to_forget(sentence: str, topic: str) -> None:
 def test_of_a_message_that_asks_to_forget_only_the_request_counts() -> None:
     request = "Can you drop what I said about Steph?"
     assert stated_sentences([request, "My kid uses this tablet too"]) == [request]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "hiiii",
+        "oh wonderful, another fire drill before lunch",
+        "just what I always wanted",
+        "ugh could you reword this so it sounds less angry",
+        "does dutch cheese melt",
+        "Tell me something nice",
+        "No I don't want a list of exercises",
+        "Dice la del quiosco que cierran la calle",
+        "madre mía qué semana",
+        "ja toll, der Zug fällt aus",
+        "Im Treppenhaus heißt es, der Aufzug bleibt kaputt",
+        "Moin",
+        "Super, encore une grève",
+        "Il pleut sur Brest",
+    ],
+)
+def test_greetings_mockery_and_rumours_as_people_write_them_state_nothing(sentence: str) -> None:
+    assert stated_sentences([sentence]) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Great news, I got the job at Fiat",
+        "Wonderful, my sister had her baby",
+        "Do the dishes on Monday",
+        "Will lives in Manchester",
+        "Morning shifts start at six now",
+        "Could you remember that I'm allergic to nuts",
+        "Genial, me han dado el piso",
+        "Dice mi médico que no tome sal",
+        "Super, ich hab die Stelle",
+        "Super, j'ai eu le poste",
+    ],
+)
+def test_good_news_and_words_of_a_doctor_state_something(sentence: str) -> None:
+    assert stated_sentences([sentence]) == [sentence]
