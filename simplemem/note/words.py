@@ -612,10 +612,14 @@ def words_key(name: str) -> str:
     `Style Settings` and `style-settings` share one, as do `Quick Add` and `QuickAdd`. Spaces
     between digits stay: `1.1` and `11` differ. The key is "" for a name without words.
     """
-    words = words_in_order(name)
+    return key_of_words(words_in_order(name))
+
+
+def key_of_words(words: Iterable[str]) -> str:
+    """Return the `words_key` of a name with these words, which are in lower case."""
     # An emoji may leave a mark that is neither a letter nor a digit.
-    words = [word for word in words if any(map(str.isalnum, word))]
-    plain = without_accents(" ".join(words))
+    written_words = [word for word in words if any(map(str.isalnum, word))]
+    plain = without_accents(" ".join(written_words))
     return _SPACE_BESIDE_LETTER.sub("", plain)
 
 
