@@ -397,3 +397,46 @@ def test_a_vault_that_a_token_does_not_see_has_no_error_page_either(
     hidden = browser.get("/two/nothing")
     absent = browser.get("/three/nothing")
     assert hidden.status == absent.status == 404 and hidden.body == absent.body
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
+def test_a_search_on_any_page_shows_its_results_there_and_ends_the_one_before(
+    serve: Callable[..., Served],
+) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    server = serve()
+    server.api("PUT", "/memories/heron", {"content": "It stands in the pond."})
+    server.api("PUT", "/memories/boat", {"content": "A boat of oak."})
+    with playwright.sync_playwright() as browsers:
+        browser = browsers.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page()
+        faults: list[str] = []
+        ended: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("requestfailed", lambda request: ended.append(request.url))
+        page.goto(f"http://127.0.0.1:{server.port}/note/boat")
+        page.keyboard.type(OWNER)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("article")
+
+        # The first search gets no answer, so that only the script can end it.
+        page.route("**/search?q=po", lambda route: None)
+        page.keyboard.press("Control+k")
+        with page.expect_request("**/search?q=po"):
+            page.keyboard.type("po")
+        page.keyboard.type("nd")
+        page.wait_for_selector("#palette mark:has-text('pond')")
+        assert [url.rpartition("=")[2] for url in ended] == ["po"]
+
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#palette", state="hidden")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("pond")
+        page.wait_for_selector("#palette mark:has-text('pond')")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("h1:has-text('heron')")
+        browser.close()
+    assert faults == []
