@@ -12,7 +12,7 @@ function addPalette() {
   palette.id = "palette";
   palette.setAttribute("aria-label", "Search results");
   palette.hidden = true;
-  document.querySelector("header").after(palette);
+  document.querySelector("header").append(palette);
   return palette;
 }
 
