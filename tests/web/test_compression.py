@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import re
 from collections.abc import Callable, Mapping
 
@@ -62,3 +63,17 @@ def test_the_address_of_a_static_file_has_a_hash_and_is_kept_for_a_year(
         assert "immutable" in server.ask("GET", address, token=None).headers["cache-control"]
     other = server.ask("GET", "/static/page.css?v=0", token=None)
     assert other.status == 200 and other.headers["cache-control"] == "public, max-age=600"
+
+
+def test_a_stream_of_changes_is_not_compressed(serve: Callable[..., Served]) -> None:
+    server = serve()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    headers = {**GZIP, "Authorization": f"Bearer {server.token}"}
+    connection.request("GET", "/api/v1/changes", headers=headers)
+    response = connection.getresponse()
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert "content-encoding" not in response.headers
+    server.api("PUT", "/memories/heron", {"content": "It stands in the pond."})
+    while b"heron" not in response.readline():
+        pass
+    connection.close()
