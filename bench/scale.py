@@ -125,6 +125,7 @@ def measure_searches(corpus: Corpus, vault: Path, count: int) -> None:
             _print_row(title, _search_times(store, questions, filter=narrow_filter))
         _print_row("frequent words only", _search_times(store, frequent))
         _print_row("after a change each", _times_after_changes(store, questions))
+        _print_row("names by a part", _name_times(store, questions))
         _print_row("memory", _describe_memory())
         _print_row("the note itself found", _describe_recall(store, questions))
 
@@ -145,6 +146,15 @@ def _times_after_changes(store: EnhancedStore, questions: list[Question]) -> str
         store.update("bench/changing", append=f"Line {number}.")
         times.append(cpu_milliseconds(lambda text=text: store.search(text)))  # type: ignore[misc]
     store.delete("bench/changing")
+    return _describe_times(times)
+
+
+def _name_times(store: EnhancedStore, questions: list[Question]) -> str:
+    """Describe the CPU times of finding names by the first words of each question, misspelt."""
+    times = []
+    for text, _ in questions:
+        typed = " ".join(text.split()[:2])[:-1]
+        times.append(cpu_milliseconds(lambda typed=typed: store.find_names(typed)))  # type: ignore[misc]
     return _describe_times(times)
 
 

@@ -134,6 +134,14 @@ class NoteRow(NamedTuple):
         return newest_ns > self.checked_ns - RACY_NS
 
 
+class NameRow(NamedTuple):
+    """A name of a note: its title, with the alias "", or one of its aliases."""
+
+    path: str
+    title: str
+    alias: str
+
+
 class Mark(NamedTuple):
     """A state of the index; `IndexService.since` returns what changed after it.
 

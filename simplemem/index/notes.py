@@ -14,6 +14,7 @@ from typing import Any
 
 from simplemem.index.api import (
     SIZE_OF_MOVED,
+    NameRow,
     NoteRow,
     Outline,
     ParsedNote,
@@ -349,6 +350,7 @@ def rename(db: Connection, note_id: int, path: str) -> None:
 
     The caller must `put` the note again: its title may be the name of its file.
     """
+    next_rev(db)  # by this number, others notice the new name
     name_keys = _name_keys(path)
     sql = "UPDATE notes SET path = $1, path_key = $2, name_key = $3 WHERE id = $4"
     db.execute(sql, (path, *name_keys, note_id)).fetchall()
@@ -545,15 +547,18 @@ def complete_name(
     return [(path, bool(is_unique)) for path, is_unique in rows]
 
 
-def all_names(db: Connection) -> list[tuple[str, str, str]]:
-    """Return (path, title, alias) of all visible notes: a row per note with "", one per alias."""
+def all_names(db: Connection) -> list[NameRow]:
+    """Return the names of all visible notes: a row per note with the alias "", one per alias.
+
+    The rows have no order.
+    """
     sql = """
         SELECT path, title, '' FROM notes WHERE hidden IS NULL
         UNION ALL
         SELECT n.path, n.title, a.alias FROM aliases a JOIN notes n ON n.id = a.note_id
         WHERE n.hidden IS NULL"""
     rows: Any = db.execute(sql)
-    return list(rows)
+    return [NameRow(*row) for row in rows]
 
 
 def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:

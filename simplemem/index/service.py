@@ -446,12 +446,19 @@ class IndexService:
         folders = list(last)
         return self._read(lambda db: notes.complete_name(db, prefix, limit, folders))
 
-    def all_names(self) -> list[tuple[str, str, str]]:
-        """Return (path, title, alias) of all visible notes: a row per note with "", and per alias.
+    def names_since(self, mark: api.Mark | None) -> tuple[api.Mark, list[api.NameRow] | None]:
+        """Return the names of all visible notes, and the mark of the state that has them.
 
-        The rows have no order.
+        The names are None if the index has not changed since `mark`.
         """
-        return self._read(notes.all_names)
+
+        def read(db: Connection) -> tuple[api.Mark, list[api.NameRow] | None]:
+            now = api.Mark(self.database.generation, notes.newest_rev(db))
+            if now == mark:
+                return now, None
+            return now, notes.all_names(db)
+
+        return self._read(read)
 
     def paths_by_property(self, key: str) -> dict[str, str]:
         """Return the paths of the notes that have the property `key`, by `str` of its value.

@@ -5,22 +5,21 @@ Imported only where notes are listed by such a part. docs/reference/cli.md descr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
-from simplemem.note.words import split_words, without_accents, words_key
+from simplemem.note.words import key_of_words, split_words, without_accents, words_key
 
 # A typed word of this many letters may have one wrong letter; one of the second length, two.
 _MIN_LENGTH = 4
 _LONG_LENGTH = 8
 
-# How well a name matches; a lower number is better.
-_EQUAL = 0
-_BEGINNING = 1
-_WORDS = 2
-_PART = 3
-_SIMILAR_WORDS = 4
-_LETTERS = 5
+_MAX_FOLDED_NAMES = 50_000  # remembered from one index to the next; 20 MB
 
 
 class NamedNote(NamedTuple):
@@ -31,73 +30,167 @@ class NamedNote(NamedTuple):
     name: str
 
 
-def best_matches(typed: str, notes: Iterable[NamedNote], limit: int) -> list[NamedNote]:
-    """Return the notes that have a matching name, each once, with the name that matches best.
+class _FoldedName(NamedTuple):
+    """A name as it is compared: its `words_key`, and its words without case and accents."""
 
-    Letter case, accents and punctuation do not matter. The order is: the name is equal, begins with
-    the typed text, has words that begin with each typed word, contains the typed text, has words
-    that differ from the typed ones by a few letters, has the typed letters in their order. Equal
-    matches are in the order of length, then of paths. A text without letters or digits matches
-    nothing.
+    key: str
+    words: tuple[str, ...]
+
+
+class NameIndex:
+    """The names of all notes of one state of a vault, for any number of questions.
+
+    Asking looks only at names that share a beginning, a word or a letter with the typed text.
+    The id of a name is its place in the order of length, then of paths.
     """
-    key = words_key(typed)
-    if not key:
-        return []
-    words = _words_of(typed)
-    best: dict[str, tuple[tuple[int, int, str], NamedNote]] = {}
-    for note in notes:
-        rank = _rank(key, words, note.name)
-        if rank is None:
-            continue
-        order = rank, len(note.name), note.path
-        known = best.get(note.path)
-        if known is None or order < known[0]:
-            best[note.path] = order, note
-    in_order = sorted(best.values())
-    return [note for _, note in in_order[:limit]]
+
+    def __init__(self, notes: Iterable[NamedNote]) -> None:
+        """Index the names of some notes."""
+        self._notes = sorted(notes, key=_order_of)
+        folded = [_fold(note.name) for note in self._notes]
+
+        ids_by_word: defaultdict[str, list[int]] = defaultdict(list)
+        for number, name in enumerate(folded):
+            for word in name.words:
+                ids_by_word[word].append(number)
+        self._ids_by_word = dict(ids_by_word)
+        self._words = sorted(ids_by_word)
+
+        self._keys = [name.key for name in folded]
+        self._ids_by_key = sorted(range(len(folded)), key=self._keys.__getitem__)
+        self._sorted_keys = [self._keys[number] for number in self._ids_by_key]
+
+        self._text = "\n".join(self._keys)  # no key contains a line break
+        lengths = (len(key) + 1 for key in self._keys)
+        self._starts = list(accumulate(lengths, initial=0))  # of each key in `_text`
+
+    def best_matches(self, typed: str, limit: int) -> list[NamedNote]:
+        """Return the notes that have a matching name, each once, with the name that matches best.
+
+        Letter case, accents and punctuation do not matter. The order is: the name is equal, begins
+        with the typed text, has words that begin with each typed word, contains the typed text, has
+        words that differ from the typed ones by a few letters, has the typed letters in their
+        order. Equal matches are in the order of length, then of paths. A text without letters or
+        digits matches nothing.
+        """
+        key = words_key(typed)
+        if not key:
+            return []
+
+        best: dict[str, NamedNote] = {}
+        matched: set[int] = set()
+        for ids in self._ids_by_rank(key, _words_of(typed)):
+            for number in sorted(ids - matched):
+                note = self._notes[number]
+                best.setdefault(note.path, note)
+                if len(best) >= limit:
+                    return list(best.values())[:limit]
+            matched |= ids
+        return list(best.values())
+
+    def _ids_by_rank(self, key: str, words: Sequence[str]) -> Iterator[set[int]]:
+        """Yield the names that match in each way, the best way first. A name may match in several.
+
+        A worse way is looked at only when the caller asks for it.
+        """
+        beginning = _range_of(self._sorted_keys, key)
+        ids = self._ids_by_key[beginning.start : beginning.stop]
+        yield {number for number in ids if self._keys[number] == key}
+        yield set(ids)
+        yield self._with_all(words, similar=False)
+        yield self._containing(key)
+        yield self._with_all(words, similar=True)
+        if len(key) >= _MIN_LENGTH:
+            yield self._with_letters(key)
+
+    def _with_all(self, words: Sequence[str], *, similar: bool) -> set[int]:
+        """Return the names that have, for each typed word, a word that begins with it.
+
+        With `similar`, the word of the name may also differ from the typed one by a few letters.
+        """
+        ids: set[int] | None = None
+        for word in dict.fromkeys(words):
+            words_of_names = self._words_beginning(word)
+            if similar:
+                words_of_names |= self._similar_words(word)
+            with_word: set[int] = set()
+            with_word.update(*(self._ids_by_word[other] for other in words_of_names))
+            ids = with_word if ids is None else ids & with_word
+            if not ids:
+                return set()
+        if ids is None:
+            return set(range(len(self._notes)))
+        return ids
+
+    def _words_beginning(self, word: str) -> set[str]:
+        """Return the words of all names that begin with a word."""
+        beginning = _range_of(self._words, word)
+        return set(self._words[beginning.start : beginning.stop])
+
+    def _similar_words(self, word: str) -> set[str]:
+        """Return the words of all names that differ from a word by a few letters, not the first."""
+        max_edits = _max_edits(word)
+        if max_edits == 0:
+            return set()
+        letters = set(word)
+        similar: set[str] = set()
+        for other in self._words_beginning(word[0]):
+            if abs(len(other) - len(word)) > max_edits:
+                continue
+            # Each letter that only one of the words has takes an edit. This is cheap to count.
+            other_letters = set(other)
+            if len(letters - other_letters) > max_edits or len(other_letters - letters) > max_edits:
+                continue
+            if differs_by(word, other, max_edits):
+                similar.add(other)
+        return similar
+
+    def _containing(self, key: str) -> set[int]:
+        """Return the names whose key contains a key."""
+        ids: set[int] = set()
+        place = self._text.find(key)
+        while place >= 0:
+            number = bisect_right(self._starts, place) - 1
+            ids.add(number)
+            place = self._text.find(key, self._starts[number + 1])
+        return ids
+
+    def _with_letters(self, key: str) -> set[int]:
+        """Return the names that begin with the first letter of a key, and have all in order."""
+        same_letter = _range_of(self._sorted_keys, key[0])
+        ids = self._ids_by_key[same_letter.start : same_letter.stop]
+        return {number for number in ids if _has_letters(self._keys[number], key)}
 
 
-def _rank(key: str, words: Sequence[str], name: str) -> int | None:
-    """Return how well a name matches, by the typed text's `words_key` and words.
+def _order_of(note: NamedNote) -> tuple[int, str]:
+    """Return the place of a name among names that match equally well."""
+    return len(note.name), note.path
 
-    Returns None if it does not match.
-    """
-    name_key = words_key(name)
-    if name_key.startswith(key):
-        return _EQUAL if name_key == key else _BEGINNING
 
-    words_of_name = _words_of(name)
-    if all(_begins_one_of(word, words_of_name) for word in words):
-        return _WORDS
-    if key in name_key:
-        return _PART
-    if all(_resembles_one_of(word, words_of_name) for word in words):
-        return _SIMILAR_WORDS
-    if len(key) < _MIN_LENGTH or not _has_letters(name_key, key):
-        return None
-    return _LETTERS
+def _range_of(texts: Sequence[str], beginning: str) -> range:
+    """Return the places of the texts that begin with a text. `texts` are sorted."""
+    start = bisect_left(texts, beginning)
+    length = len(beginning)
+    stop = bisect_right(texts, beginning, lo=start, key=lambda text: text[:length])
+    return range(start, stop)
+
+
+@lru_cache(_MAX_FOLDED_NAMES)
+def _fold(name: str) -> _FoldedName:
+    """Return a name as it is compared. After a change of one note, the others are remembered."""
+    if name.isascii():
+        words = split_words(name)
+        key = key_of_words(words)
+    else:
+        words = _words_of(name)
+        key = words_key(name)
+    # Names share most of their words, which are so kept once.
+    return _FoldedName(key, tuple(map(sys.intern, dict.fromkeys(words))))
 
 
 def _words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents."""
     return split_words(without_accents(text))
-
-
-def _begins_one_of(word: str, words: Iterable[str]) -> bool:
-    """Return whether one of some words begins with a word."""
-    return any(other.startswith(word) for other in words)
-
-
-def _resembles_one_of(word: str, words: Iterable[str]) -> bool:
-    """Return whether one of some words begins with a word, or differs from it by a few letters."""
-    max_edits = _max_edits(word)
-    for other in words:
-        if other.startswith(word):
-            return True
-        is_near = other[0] == word[0] and abs(len(other) - len(word)) <= max_edits
-        if is_near and count_edits(word, other) <= max_edits:
-            return True
-    return False
 
 
 def _max_edits(word: str) -> int:
@@ -107,29 +200,37 @@ def _max_edits(word: str) -> int:
     return 2 if len(word) >= _LONG_LENGTH else 1
 
 
-def count_edits(word: str, other: str) -> int:
-    """Return how many letters must be inserted, removed, replaced or swapped with the next."""
-    row_before: list[int] = []
-    row = list(range(len(other) + 1))
-    for number, letter in enumerate(word, 1):
-        new_row = [number]
-        for place, other_letter in enumerate(other, 1):
-            replaced = row[place - 1] + (letter != other_letter)
-            best = min(replaced, row[place] + 1, new_row[place - 1] + 1)
-            if number > 1 and place > 1:
-                before = word[number - 2 : number]
-                is_swapped = before == other_letter + other[place - 2]
-                if is_swapped:
-                    best = min(best, row_before[place - 2] + 1)
-            new_row.append(best)
-        row_before = row
-        row = new_row
-    return row[-1]
+def differs_by(word: str, other: str, max_edits: int) -> bool:
+    """Return whether a few edits at most make one word of another.
+
+    An edit inserts, removes or replaces a letter, or swaps it with the next.
+    """
+    start = 0
+    for letter, other_letter in zip(word, other, strict=False):
+        if letter != other_letter:
+            break
+        start += 1
+    rest = word[start:]
+    other_rest = other[start:]
+    if rest == other_rest:
+        return True
+    if max_edits == 0 or abs(len(rest) - len(other_rest)) > max_edits:
+        return False
+
+    is_swapped = len(rest) > 1 and rest[1] + rest[0] == other_rest[:2]
+    return (
+        differs_by(rest[1:], other_rest[1:], max_edits - 1)
+        or differs_by(rest[1:], other_rest, max_edits - 1)
+        or differs_by(rest, other_rest[1:], max_edits - 1)
+        or (is_swapped and differs_by(rest[2:], other_rest[2:], max_edits - 1))
+    )
 
 
 def _has_letters(name_key: str, key: str) -> bool:
-    """Return whether a name has the typed letters in their order, beginning with its first."""
-    if name_key[0] != key[0]:
-        return False
-    rest = iter(name_key)
-    return all(letter in rest for letter in key)
+    """Return whether a name has the typed letters in their order."""
+    end = 0
+    for letter in key:
+        end = name_key.find(letter, end) + 1
+        if end == 0:
+            return False
+    return True

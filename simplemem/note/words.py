@@ -12,7 +12,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -518,6 +518,7 @@ _UNSPACED_STOP_PAIRS: Final = frozenset(
     """.split()
 )
 
+_SPACED_DIGITS: Final = re.compile(r"\d \d")
 _SPACE_BESIDE_LETTER: Final = re.compile(r"(?<=\D) | (?=\D)")
 _find_ascii_words: Final = re.compile("[a-z0-9]+").findall
 
@@ -612,10 +613,19 @@ def words_key(name: str) -> str:
     `Style Settings` and `style-settings` share one, as do `Quick Add` and `QuickAdd`. Spaces
     between digits stay: `1.1` and `11` differ. The key is "" for a name without words.
     """
-    words = words_in_order(name)
+    return key_of_words(words_in_order(name))
+
+
+def key_of_words(words: Sequence[str]) -> str:
+    """Return the `words_key` of a name with these words, which are in lower case."""
+    joined = "".join(words)
+    is_plain = joined.isascii() and joined.isalnum()
+    if is_plain and not _SPACED_DIGITS.search(" ".join(words)):
+        return joined  # so it is for most names, and faster
+
     # An emoji may leave a mark that is neither a letter nor a digit.
-    words = [word for word in words if any(map(str.isalnum, word))]
-    plain = without_accents(" ".join(words))
+    written_words = [word for word in words if any(map(str.isalnum, word))]
+    plain = without_accents(" ".join(written_words))
     return _SPACE_BESIDE_LETTER.sub("", plain)
 
 

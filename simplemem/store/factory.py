@@ -33,6 +33,7 @@ from simplemem.store.lifetime import Lifetime
 from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.listeners import Listeners
 from simplemem.store.move import NoteMover
+from simplemem.store.name_finding import NameFinder
 from simplemem.store.read import MemoryReader
 from simplemem.store.search_parts import make_search_parts
 from simplemem.store.similarity import NoteSimilarity
@@ -171,6 +172,7 @@ class StoreParts:
             keeper=self.keeper,
             monitor=self.monitor,
         )
+        self.name_finder = NameFinder(self.index, self.keeper)
         self.commits = GitHistory(self.vault, self.changes, settings.git)
         self.texts = EarlierTexts(
             self.changes, self.vault.history, reader=self.reader, commits=self.commits

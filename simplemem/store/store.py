@@ -43,7 +43,7 @@ from simplemem.models import (
     Undone,
     UndoneMany,
 )
-from simplemem.note.names import base_name, check_name, compare_key, name_of, path_of
+from simplemem.note.names import check_name, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.search.pipeline import SearchRequest
 from simplemem.settings.find_vault import find_vault
@@ -434,17 +434,10 @@ class EnhancedStore:
     def find_names(self, typed: str, limit: int = 10) -> list[NamedNote]:
         """Return the notes whose title, file name or alias matches a part of it, best first.
 
-        Wrong letters and letters in between are allowed: see `best_matches`. The index is brought
-        up to date first.
+        Wrong letters and letters in between are allowed: see `NameIndex.best_matches`. The index is
+        brought up to date first.
         """
-        from simplemem.note.name_matching import NamedNote, best_matches  # not needed at start-up
-
-        self._opened.keeper.prepare(vectors=False)
-        named: list[NamedNote] = []
-        for path, title, alias in self._opened.index.all_names():
-            names = [alias] if alias else dict.fromkeys((title, base_name(path)))
-            named += [NamedNote(path, title, name) for name in names]
-        return best_matches(well_formed(typed), named, limit)
+        return self._opened.name_finder.find(typed, limit)
 
     def tags(self) -> dict[str, int]:
         """Return how many notes have each tag, the most used tag first.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -21,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from simplemem.errors import SimplememError
 from simplemem.profiles.registry import built_in_profiles
 from simplemem.web import compatibility, rest
+from simplemem.web.compression import Compression
 from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import GaugeRow, Metrics
@@ -38,6 +38,7 @@ from simplemem.web.vault_view import MountedVault, VaultView
 log = logging.getLogger("simplemem.web")
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+ShowUnknownPath: TypeAlias = Callable[[VaultRegistry, Request], Response | None]
 _METRICS_TYPE: Final = "text/plain; version=0.0.4"
 
 
@@ -47,12 +48,14 @@ def application(
     *,
     sse: bool,
     more: Sequence[Route] = (),
+    show_unknown_path: ShowUnknownPath = lambda _registry, _request: None,
 ) -> AuthMiddleware:
     """Return the application that serves the vaults of a registry.
 
     `protect` puts the checks of every request before the routes. With `sse`, MCP is also served in
-    its transport of 2024. `more` are routes of other modules, such as those of the web page. The
-    registry runs as long as the application does.
+    its transport of 2024. `more` are routes of other modules, such as those of the web page.
+    `show_unknown_path` returns the page for a path at which nothing is served; if it returns None,
+    the client gets a problem document. The registry runs as long as the application does.
     """
     metrics = Metrics()
     routes = _operator_routes(registry, metrics)
@@ -65,14 +68,22 @@ def application(
         async with registry.running():
             yield
 
+    hint = _hint_about_routes(registry)
+
+    async def answer_unknown_path(request: Request, error: HTTPException) -> Response:
+        page = None
+        if error.status_code == 404:
+            page = show_unknown_path(registry, request)
+        return page or await answer_http_exception(request, error, hint=hint)
+
     handlers: dict[Any, Any] = {
         SimplememError: answer_error,
-        HTTPException: partial(answer_http_exception, hint=_hint_about_routes(registry)),
+        HTTPException: answer_unknown_path,
         Exception: answer_unexpected_error,
     }
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return protect(app, metrics)
+    return protect(Compression(app), metrics)
 
 
 def _hint_about_routes(registry: VaultRegistry) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qs, urlencode
 
@@ -26,7 +25,8 @@ from simplemem.web.limits import GuessLimiter
 from simplemem.web.problem_documents import HTTPError, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
-from simplemem.web.routing import Handler, require_grant, route, view_for
+from simplemem.web.routing import API, Handler, require_grant, route, view_for
+from simplemem.web.static_files import send_static_file
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
@@ -53,7 +53,6 @@ _MAX_VERSIONS_OF_NOTE: Final = 5
 _MAX_VERSIONS_IN_HISTORY: Final = 50
 _MAX_CHANGES_TODAY: Final = 100
 _MAX_TAGGED_NOTES: Final = 200
-_STATIC_FILES: Final = {"page.css": "text/css", "page.js": "text/javascript"}
 _OWN_PROPERTIES: Final = ("title", "tags", "description")  # shown above the text of a note
 # Reads a text once, however many brackets it has.
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")
@@ -100,7 +99,7 @@ def routes(
         at("/undo", _undo, "POST", right="write"),
         route(f"{vault.prefix}/login", sign_in, ["POST"]),
         route(f"{vault.prefix}/logout", sign_out, ["POST"]),
-        route(f"{vault.prefix}/static/{{file}}", _send_static_file, ["GET"]),
+        route(f"{vault.prefix}/static/{{file}}", send_static_file, ["GET"]),
     ]
 
 
@@ -130,8 +129,8 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
     """Show the results of a query. Without one, show recent notes and how much changed today."""
     query = _query_of(request)
     if query:
-        results = await _search(view, query)
-        return _page(view, grant, "home.html", query, query=query, **results)
+        results = await _search(view, query, explain=_asks_why(request))
+        return _page(view, grant, "home.html", query, **results)
 
     changes = await _list_changes_today(view)
     return _page(
@@ -151,7 +150,8 @@ async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Res
     """
     query = _query_of(request)
     if query:
-        return _part(view, "results.html", **await _search(view, query))
+        results = await _search(view, query, explain=_asks_why(request))
+        return _part(view, "results.html", **results)
     return _part(view, "recent.html", notes=await _list_recent_notes(view))
 
 
@@ -165,17 +165,26 @@ def _query_of(request: Request) -> str:
     return request.query_params.get("q", "").strip()
 
 
-async def _search(view: VaultView, query: str) -> dict[str, Any]:
-    """Return the values of `results.html`: `hits`, `messages`, and notes whose `names` match."""
+def _asks_why(request: Request) -> bool:
+    """Return whether the hits are to have their scores, which takes about twice the time."""
+    return request.query_params.get("explain") == "1"
+
+
+async def _search(view: VaultView, query: str, *, explain: bool) -> dict[str, Any]:
+    """Return the values of `results.html`: `hits`, `messages`, and notes whose `names` match.
+
+    With `explain`, the hits have their scores and what these are made of.
+    """
 
     def answer(store: EnhancedStore) -> tuple[Found, list[NamedNote]]:
         """Return what the search finds, and the notes whose names match."""
-        found = store.search(query, limit=_MAX_HITS, explain=True)
+        found = store.search(query, limit=_MAX_HITS, explain=explain)
         return found, store.find_names(query, limit=_MAX_NAMES)
 
     found, named = await _ask(view, answer)
     names = [{"name": name_of(note.path), "title": note.name} for note in named]
-    return {"hits": found.hits, "messages": _describe_results(found), "names": names}
+    messages = _describe_results(found)
+    return {"query": query, "hits": found.hits, "messages": messages, "names": names}
 
 
 def _describe_results(found: Found) -> list[str]:
@@ -414,22 +423,6 @@ async def _show_doctor(_request: Request, view: VaultView, grant: Grant) -> Resp
     return _page(view, grant, "doctor.html", "Doctor", findings=findings)
 
 
-async def _send_static_file(request: Request) -> Response:
-    """Send the style sheet or the script. Raises HTTPError (404) for any other name."""
-    name = request.path_params["file"]
-    if name not in _STATIC_FILES:
-        raise HTTPError(404, "nothing is served at this path", code="not_found")
-
-    headers = {"Cache-Control": "public, max-age=600"}
-    return Response(_read_static_file(name), media_type=_STATIC_FILES[name], headers=headers)
-
-
-@cache
-def _read_static_file(name: str) -> bytes:
-    """Return the style sheet or the script. Each is read once per process."""
-    return files("simplemem.web").joinpath("static", name).read_bytes()
-
-
 # --- signing in
 
 
@@ -553,6 +546,26 @@ def _error_page(vault: MountedVault, grant: Grant | None, error: SimplememError)
         error=error,
         is_signed_in=grant is not None,
     )
+
+
+def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:
+    """Return the error page for a path at which nothing is served, with the search of its vault.
+
+    Returns None if the client asked for no page, or if the path is in no vault that it may see.
+    """
+    if not request.headers.get("accept", "").startswith("text/html"):
+        return None
+
+    grant: Grant | None = request.scope.get("grant")
+    path = request.url.path
+    for vault in registry.vaults.values():
+        is_page = path.startswith(f"{vault.prefix}/") and not path.startswith(vault.prefix + API)
+        is_visible = grant is None or registry.is_visible(vault.name, grant)
+        if is_page and is_visible:
+            hint = "Search for the note, or go to the home page."
+            error = HTTPError(404, "nothing is at this address", code="not_found", hint=hint)
+            return _error_page(vault, grant, error)
+    return None
 
 
 def _html_response(template: str, status: int = 200, /, **values: Any) -> Response:

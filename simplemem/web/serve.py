@@ -147,7 +147,13 @@ def _create_app(
     def protect(app: ASGIApp, metrics: Metrics) -> AuthMiddleware:
         return AuthMiddleware(app, access, metrics)
 
-    return application(registry, protect, sse=sse, more=more_routes)
+    return application(
+        registry,
+        protect,
+        sse=sse,
+        more=more_routes,
+        show_unknown_path=page.show_unknown_path,
+    )
 
 
 def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:

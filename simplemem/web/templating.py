@@ -11,7 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from simplemem.web.highlights import mark_words
 from simplemem.web.render import link_of
+from simplemem.web.static_files import static_url
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,7 +62,9 @@ def _environment() -> Environment:
     environment.filters["signal"] = _format_signal
     environment.globals["diff_lines"] = _split_diff
     environment.globals["history_url"] = _history_url
+    environment.globals["mark_words"] = mark_words
     environment.globals["note_url"] = link_of
+    environment.globals["static_url"] = static_url
     environment.globals["tag_url"] = _tag_url
     return environment
 

@@ -72,10 +72,13 @@ class VaultRegistry:
         Raises NotFound if there is no vault of this name, or the grant is limited to others.
         """
         vault = self.vaults.get(name)
-        is_hidden = bool(grant.vaults) and name not in grant.vaults
-        if vault is None or is_hidden:
+        if vault is None or not self.is_visible(name, grant):
             raise NotFound("no such vault")
         return await self._view(vault, visible_places(vault.settings, grant))
+
+    def is_visible(self, name: str, grant: Grant) -> bool:
+        """Return whether there is a vault of this name, of which a grant may see something."""
+        return name in self.vaults and (not grant.vaults or name in grant.vaults)
 
     async def whole_view(self, vault: MountedVault) -> VaultView:
         """Return the view of a whole vault, as its owner sees it."""

@@ -38,9 +38,9 @@ evil: "[[<b>x</b>]] javascript:alert(3)"
 class Browser:
     """A browser's requests, with its cookie and origin."""
 
-    def __init__(self, server: Served, token: str = OWNER) -> None:
+    def __init__(self, server: Served, token: str = OWNER, path: str = "") -> None:
         self.server, self.cookie = server, ""
-        answer = self.post("/login", token=token, to="/")
+        answer = self.post(f"{path}/login", token=token, to="/")
         assert answer.status == 303, answer
         self.cookie = re.match(r"[^;]+", answer.headers["set-cookie"])[0]  # type: ignore[index]
         assert {"HttpOnly", "SameSite=strict"} <= set(answer.headers["set-cookie"].split("; "))
@@ -169,7 +169,11 @@ def test_a_hostile_note_is_words_and_its_page_runs_nothing(
             and "frame-ancestors 'none'" in policy
         )
         scripts = re.findall(rb"<script[^>]*>", page.body)
-        assert scripts in ([], [b'<script src="/static/page.js" defer>'])
+        assert all(
+            re.fullmatch(rb'<script src="/static/page\.js\?v=[0-9a-f]{12}" defer>', script)
+            for script in scripts
+        )
+        assert len(scripts) <= 1
         text = page.body.decode()
         assert not re.search(r"<(?:img|i|b)[ >]", text), path
         assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), (
@@ -333,10 +337,106 @@ def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -
         server.api("PUT", f"/memories/n{number}", {"content": text})
     browser = Browser(server)
     for query in ("car pressure winter", "which car loses pressure in winter?"):
-        page = browser.get(f"/search?{urlencode({'q': query})}").body.decode()
+        page = browser.get(f"/search?{urlencode({'q': query, 'explain': 1})}").body.decode()
         scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", page)]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
     unknown_tag = browser.get(
         f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}"
     ).body.decode()
     assert "Nothing found; these are the nearest." in unknown_tag
+
+
+def test_scores_and_their_reasons_are_computed_and_shown_only_if_asked_for(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    server.api("PUT", "/memories/heron", {"content": "It stands in the pond."})
+    browser = Browser(server)
+    for path in ("/?q=pond", "/search?q=pond"):
+        page = browser.get(path).body.decode()
+        assert "/note/heron" in page and "Score" not in page
+        link = re.search(r'href="(/\?q=pond&amp;explain=1)"', page)
+        assert link is not None
+    explained = browser.get("/?q=pond&explain=1").body.decode()
+    assert "Score" in explained and "<dt>" in explained
+
+
+def test_the_words_of_the_query_are_marked_in_the_hits_also_in_hostile_ones(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    content = "Two herons <b>stand</b> in the pond, <script>heron</script>."
+    server.api("PUT", "/memories/birds", {"content": content})
+    page = Browser(server).get("/search?q=the+heron").body.decode()
+    assert "<mark>herons</mark>" in page and "<mark>the</mark>" not in page
+    assert "<b>" not in page and "<script>" not in page
+
+
+def test_an_unknown_address_is_a_page_with_search_for_a_browser_and_json_for_a_program(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    browser = Browser(server)
+    page = browser.get("/no/such/page")
+    assert page.status == 404 and page.headers["content-type"].startswith("text/html")
+    assert b'type="search"' in page.body
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert browser.get("/api/v1/nothing").problem["code"] == "not_found"
+    assert server.ask("GET", "/no/such/page").problem["code"] == "not_found"
+    signed_out = server.ask("GET", "/no/such/page", token=None, headers={"Accept": "text/html"})
+    assert signed_out.status == 404 and b'type="search"' not in signed_out.body
+
+
+def test_a_vault_that_a_token_does_not_see_has_no_error_page_either(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folders = ["--vault", f"one={tmp_path / 'one'}", "--vault", f"two={tmp_path / 'two'}"]
+    server = serve(*folders)
+    browser = Browser(server, server.new_token("reader", "--vault", "one"), path="/one")
+    assert b'action="/one/"' in browser.get("/one/nothing").body
+    hidden = browser.get("/two/nothing")
+    absent = browser.get("/three/nothing")
+    assert hidden.status == absent.status == 404 and hidden.body == absent.body
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
+def test_a_search_on_any_page_shows_its_results_there_and_ends_the_one_before(
+    serve: Callable[..., Served],
+) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    server = serve()
+    server.api("PUT", "/memories/heron", {"content": "It stands in the pond."})
+    server.api("PUT", "/memories/boat", {"content": "A boat of oak."})
+    with playwright.sync_playwright() as browsers:
+        browser = browsers.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page()
+        faults: list[str] = []
+        ended: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("requestfailed", lambda request: ended.append(request.url))
+        page.goto(f"http://127.0.0.1:{server.port}/note/boat")
+        page.keyboard.type(OWNER)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("article")
+
+        # The first search gets no answer, so that only the script can end it.
+        page.route("**/search?q=po", lambda route: None)
+        page.keyboard.press("Control+k")
+        with page.expect_request("**/search?q=po"):
+            page.keyboard.type("po")
+        page.keyboard.type("nd")
+        page.wait_for_selector("#palette mark:has-text('pond')")
+        assert [url.rpartition("=")[2] for url in ended] == ["po"]
+
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#palette", state="hidden")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("pond")
+        page.wait_for_selector("#palette mark:has-text('pond')")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("h1:has-text('heron')")
+        browser.close()
+    assert faults == []
