@@ -31,6 +31,7 @@ LARGE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {  # words, to the letter
     "search/rank.py": ["re.escape(word)"],
     "cli/output.py": ["f'({words})'"],
+    "web/highlights.py": ["pattern"],
     "features/documents/agent_facts.py": ["f'(?<!\\\\w){words}(?!\\\\w)'"],
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
