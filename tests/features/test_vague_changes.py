@@ -110,3 +110,25 @@ def test_a_topic_is_in_the_message_that_has_all_its_words() -> None:
     ]
     assert find_about(message, "callum and the course") == [0, 1]
     assert find_about(message, "callum and the choir") == []
+
+
+@pytest.mark.parametrize(
+    ("fact", "statement"),
+    [
+        ("The pottery class runs from 9 to 12.", "It is from 10 to 12 and not from 9."),
+        ("El turno es de 6 a 14.", "Anoté mal el turno, es de 7 a 14 y no de 6."),
+        ("Der Kurs geht von 17 bis 19 Uhr.", "Der Kurs geht von 18 bis 19 Uhr, nicht von 17."),
+        ("Le cours va de 9 à 11.", "C'est de 10 à 11 et pas de 9."),
+    ],
+)
+def test_a_number_that_is_said_to_be_wrong_puts_an_old_fact_in_doubt(
+    fact: str, statement: str
+) -> None:
+    change = read_vague_change(statement)
+    assert change is not None
+    mentions = [Mention(fact, SAID, None), Mention("The bus number 3 stops here.", NEXT_DAY, None)]
+    assert find_possibly_outdated(mentions, change, SAID + timedelta(days=40)) == [0]
+
+
+def test_a_wrong_number_that_nobody_stated_puts_nothing_in_doubt() -> None:
+    assert in_doubt("It is from 10 to 12 and not from 9.", "The class has 12 people.") == []

@@ -62,8 +62,8 @@ class Mention(NamedTuple):
 class VagueChange(NamedTuple):
     """What a statement says became outdated, without saying of what exactly.
 
-    `kind` is "correction", "moved" (an appointment), "died", "ended", "changed" or "measured" (a
-    number behind a word, as in "the TSH is 3.1").
+    `kind` is "correction", "moved" (an appointment), "died", "ended", "changed" or "measured" (only
+    numbers tell, as in "the TSH is 3.1").
     """
 
     kind: str
@@ -71,6 +71,7 @@ class VagueChange(NamedTuple):
     numbers: frozenset[str]
     measured: frozenset[tuple[str, str]] = frozenset()  # the stem of a word, and its number
     amounts: frozenset[int] = frozenset()  # of a thousand or more
+    denied: frozenset[str] = frozenset()  # numbers that are wrong, as in "from 7 and not from 8"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class _Cues:
     home_words: frozenset[str]  # the stems of words that tell of a home
     hedged: re.Pattern[str]
     joint: re.Pattern[str]  # a word between two main clauses
+    denied: re.Pattern[str]  # a number that the statement says is wrong, in its only group
     dependent: re.Pattern[str]  # a sentence that is understood only with the one before it
     ignored: frozenset[str]
 
@@ -94,6 +96,8 @@ def read_vague_change(statement: str) -> VagueChange | None:
     """
     text = in_small_letters(statement[:_MAX_READ])
     cues = _language_of(text)
+    numbers = frozenset(_NUMBER.findall(text))
+    denied = frozenset(cues.denied.findall(text))
     for kind, pattern in cues.kinds.items():
         match = pattern.search(text)
         if match is None:
@@ -104,9 +108,10 @@ def read_vague_change(statement: str) -> VagueChange | None:
         words = cues.home_words
         if kind != "home":
             words = _naming_words_in(clause, cues) or naming_words(statement)
-        numbers = frozenset(_NUMBER.findall(text))
-        return VagueChange(kind, words, numbers, _pairs_in(text), _amounts_in(statement))
+        return VagueChange(kind, words, numbers, _pairs_in(text), _amounts_in(statement), denied)
 
+    if denied and numbers != denied and not cues.hedged.search(text):
+        return VagueChange("measured", naming_words(statement), numbers, denied=denied)
     measured = _measured_in(statement)
     amounts = _amounts_in(statement)
     if not (measured or amounts) or cues.hedged.search(text):
@@ -131,7 +136,8 @@ def find_possibly_outdated(
     `at` is when the change was stated. The list is empty if no fact stands out.
     """
     named = (
-        _named_facts(mentions, change, at)
+        _with_denied_number(mentions, change)
+        or _named_facts(mentions, change, at)
         or _of_other_number(mentions, change)
         or _of_similar_amount(mentions, change)
     )
@@ -220,6 +226,22 @@ def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime)
     if change.kind == "moved":
         return _next_appointment(mentions, at)
     return []
+
+
+def _with_denied_number(mentions: Sequence[Mention], change: VagueChange) -> list[int]:
+    """Return the latest facts with a number that a change says is wrong, however old they are.
+
+    They share another number or a word with it. If more than two do, none is returned.
+    """
+    right_numbers = change.numbers - change.denied
+    indexes: list[int] = []
+    for index, mention in enumerate(mentions):
+        numbers = frozenset(_NUMBER.findall(mention.statement))
+        has_denied = not change.denied.isdisjoint(numbers)
+        shares_number = not right_numbers.isdisjoint(numbers)
+        if has_denied and (shares_number or change.words & naming_words(mention.statement)):
+            indexes.append(index)
+    return indexes if len(indexes) <= _MAX_FACTS_OF_WORD else []
 
 
 def _of_other_number(mentions: Sequence[Mention], change: VagueChange) -> list[int]:
@@ -462,6 +484,7 @@ def _load(code: str, stemmer: str) -> _Cues:
         home_words=frozenset(stem(word, stemmer) for word in table["home_words"].split()),
         hedged=re.compile(table["hedged"]),
         joint=re.compile(table["joint"]),
+        denied=re.compile(table["denied"]),
         dependent=re.compile(table["dependent"]),
         ignored=frozenset(table["ignored"].split()),
     )
