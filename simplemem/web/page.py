@@ -34,7 +34,7 @@ from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
-    from simplemem.models import Backlink, Found, HistoryEntry, Listed, Memory
+    from simplemem.models import AuthorArgs, Backlink, Found, HistoryEntry, Listed, Memory
     from simplemem.note.name_matching import NamedNote
     from simplemem.store import EnhancedStore
 
@@ -372,8 +372,12 @@ async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
             hint="Versions look like v12. The history lists them.",
         )
 
+    author: AuthorArgs = {"who": grant.name, "tool": "page"}
+    if request.scope.get("is_browser_session"):
+        author["kind"] = "human"
+
     def undo() -> str:
-        return view.executor.store().undo(version, who=grant.name, tool="page").what
+        return view.executor.store().undo(version, **author).what
 
     undone = await view.executor.run(undo, writes=True)
     query = urlencode({"undone": undone})
