@@ -25,7 +25,7 @@ from simplemem.web.limits import GuessLimiter
 from simplemem.web.problem_documents import HTTPError, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
-from simplemem.web.routing import API, Handler, require_grant, route, view_for
+from simplemem.web.routing import API, Handler, is_browser_session, require_grant, route, view_for
 from simplemem.web.static_files import send_static_file
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
@@ -373,7 +373,7 @@ async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
         )
 
     author: AuthorArgs = {"who": grant.name, "tool": "page"}
-    if request.scope.get("is_browser_session"):
+    if is_browser_session(request):
         author["kind"] = "human"
 
     def undo() -> str:
