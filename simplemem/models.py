@@ -121,11 +121,16 @@ def _without_zero(values: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 class AuthorArgs(TypedDict, total=False):
-    """Who makes a change, with which tool, and why, for the history. Each may be absent."""
+    """Who makes a change, with which tool, and why, for the history. Each may be absent.
+
+    `kind` says whether a person or an agent makes it. Without it, the store decides: it was opened
+    for the one or for the other.
+    """
 
     who: str
     tool: str
     reason: str
+    kind: Literal["human", "agent"]
 
 
 AUTHOR_SEPARATOR = ": "
@@ -606,7 +611,8 @@ class HistoryEntry(Value):
     "delete", "undo", "restore" or "recovered" (found after a crash). `before` and `sha256` are the
     hashes of the text before and after it; None for no note. `diff` is None if the caller did not
     ask for it, or if one of the texts is lost. `commit` is the git commit that contains the change,
-    None if none is known. `source` says which history has it.
+    None if none is known. `source` says which history has it. `kind` says whether a person or an
+    agent made the change; "" for a commit of git.
     """
 
     version: str
@@ -623,6 +629,7 @@ class HistoryEntry(Value):
     source: Literal["simplemem", "git"] = "simplemem"
     commit: str | None = None
     notes: int = 1
+    kind: Literal["human", "agent", ""] = ""
 
 
 class BlamedLine(Value):

@@ -180,6 +180,14 @@ def test_a_step_of_many_notes_is_one_commit_and_one_undo(server: Opening, truth:
     assert files(truth) == before
 
 
+def test_another_server_reads_from_a_commit_whether_a_person_wrote(server: Opening) -> None:
+    one, other = server(), server()
+    one.create("a", "by an agent", who="claude-ai 1.2", tool="create_memory")
+    one.create("b", "by a person", who="owner", tool="page", kind="human")
+    other.sync()
+    assert {entry.name: entry.kind for entry in other.history()} == {"a": "agent", "b": "human"}
+
+
 def test_a_stale_write_is_refused_with_a_diff_and_commits_nothing(
     server: Opening, truth: Path
 ) -> None:

@@ -276,6 +276,7 @@ class ToolCall:
         grant: What the token of the request allows; None without one.
         after: The commit that the answer must include; "" for any.
         session: The session that records what the client reads; None without one.
+        is_by_person: Whether a person makes it, in a browser that is signed in.
     """
 
     arguments: Mapping[str, Any] | None
@@ -283,6 +284,7 @@ class ToolCall:
     grant: Granted | None = None
     after: str = ""
     session: Session | None = None
+    is_by_person: bool = False
 
 
 def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
@@ -304,6 +306,8 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
 
     validated = tool.adapter.read(tool, arguments)
     caller: Caller = {"who": _author(call.client, call.grant), "tool": tool.name}
+    if call.is_by_person:
+        caller["kind"] = "human"
     reply = tool(store, caller, validated, call.session)
     return replace(reply, notices=tuple(store.extension.take_notices()))
 

@@ -201,6 +201,7 @@ class NoteHistory:
             sha256=version.after,
             diff=difference,
             commit=commit,
+            kind="human" if version.is_by_person else "agent",
         )
 
     def _entry_of_commit(self, commit: NoteCommit, *, diff: bool) -> HistoryEntry:

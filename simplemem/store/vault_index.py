@@ -924,4 +924,9 @@ def author_of_call(by: AuthorArgs, tool: str) -> Author:
         raise TypeError(
             f"{tool}() got an unexpected keyword argument {unknown_names[0]!r}{suggestion}"
         )
-    return Author(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
+    return Author(
+        tool=by.get("tool", tool),
+        who=by.get("who", ""),
+        reason=by.get("reason", ""),
+        kind=by.get("kind", ""),
+    )

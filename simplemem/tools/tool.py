@@ -13,6 +13,8 @@ from typing import (
     Any,
     Final,
     Generic,
+    Literal,
+    NotRequired,
     Self,
     TypeAlias,
     TypedDict,
@@ -51,8 +53,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Data = dict[str, Any]
-Caller = TypedDict("Caller", {"who": str, "tool": str})
-"""Who makes a change (the client's name and version) with which tool, for the history."""
+
+
+class Caller(TypedDict):
+    """Who makes a change (the client's name and version) with which tool, for the history.
+
+    `kind` is "human" if a person makes it; without it, the store decides.
+    """
+
+    who: str
+    tool: str
+    kind: NotRequired[Literal["human", "agent"]]
+
 
 _ERROR_SCHEMA: Final = schema_of_fields(
     {"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True

@@ -358,6 +358,7 @@ class WriteOperation(ABC):
             tool=author.tool,
             who=author.who,
             reason=author.reason,
+            kind=author.kind,
         )
 
 

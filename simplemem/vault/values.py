@@ -46,12 +46,20 @@ class File(NamedTuple):
     entry: Entry
 
 
+Kind = Literal["human", "agent", ""]
+"""Who made a change: a person, or a program such as an agent's client; "" if that is not known."""
+
+
 class Author(NamedTuple):
-    """Who requests a write, with which tool, and why. The history keeps it."""
+    """Who requests a write, with which tool, and why. The history keeps it.
+
+    If `kind` is "", it is that of the vault's log, which is one for the whole process.
+    """
 
     tool: str
     who: str = ""
     reason: str = ""
+    kind: Kind = ""
 
 
 class WriteResult(NamedTuple):
@@ -117,9 +125,6 @@ class FileChange:
 
 
 # -- versions in the log
-
-Kind = Literal["human", "agent", ""]
-"""Who made a change: a person, or a program such as an agent's client; "" if that is not known."""
 
 COMMAND_LINE = "command line"
 """The author in the history for a person who uses the commands."""

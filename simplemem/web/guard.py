@@ -164,8 +164,10 @@ class AuthMiddleware:
         """Return the grant of a request, by its token, its API key or its cookie.
 
         Returns None if a browser asks for a page, or signs in, without a valid session: the routes
-        of the page then show the sign-in page. Raises HTTPError if a token is wrong, if it is
-        missing for any other request, or if a form of another origin uses the session.
+        of the page then show the sign-in page. For a valid session, `scope["is_browser_session"]`
+        becomes True: a person, not an agent, makes the request. Raises HTTPError if a token is
+        wrong, if it is missing for any other request, or if a form of another origin uses the
+        session.
         """
         address = _client_address(scope)
         authorization = headers.first(b"authorization").decode("latin-1")
@@ -181,6 +183,7 @@ class AuthMiddleware:
             grant = self._access.find_session(session)
             if grant is not None:
                 _check_form_origin(scope, origin)
+                scope["is_browser_session"] = True
                 return grant
 
         is_sign_in = scope["path"].endswith("/login")

@@ -25,7 +25,7 @@ from simplemem.web.limits import GuessLimiter
 from simplemem.web.problem_documents import HTTPError, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
-from simplemem.web.routing import API, Handler, require_grant, route, view_for
+from simplemem.web.routing import API, Handler, is_browser_session, require_grant, route, view_for
 from simplemem.web.static_files import send_static_file
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
@@ -34,7 +34,7 @@ from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
-    from simplemem.models import Backlink, Found, HistoryEntry, Listed, Memory
+    from simplemem.models import AuthorArgs, Backlink, Found, HistoryEntry, Listed, Memory
     from simplemem.note.name_matching import NamedNote
     from simplemem.store import EnhancedStore
 
@@ -372,8 +372,12 @@ async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
             hint="Versions look like v12. The history lists them.",
         )
 
+    author: AuthorArgs = {"who": grant.name, "tool": "page"}
+    if is_browser_session(request):
+        author["kind"] = "human"
+
     def undo() -> str:
-        return view.executor.store().undo(version, who=grant.name, tool="page").what
+        return view.executor.store().undo(version, **author).what
 
     undone = await view.executor.run(undo, writes=True)
     query = urlencode({"undone": undone})

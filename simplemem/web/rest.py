@@ -33,7 +33,14 @@ from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.writing import create_memory, update_memory
 from simplemem.web.problem_documents import HTTPError, Json
-from simplemem.web.routing import API, MARKDOWN, Handler, require_grant, routes_of
+from simplemem.web.routing import (
+    API,
+    MARKDOWN,
+    Handler,
+    is_browser_session,
+    require_grant,
+    routes_of,
+)
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -128,18 +135,22 @@ async def call_tool(
     arguments: Mapping[str, Any],
     grant: Grant,
     prepare: Callable[[EnhancedStore], None] | None = None,
+    *,
+    is_by_person: bool = False,
 ) -> Reply[Any]:
     """Call a tool with these arguments in a thread, and return its reply.
 
     `prepare`, if there is one, is called with the store before the tool, in the same thread. If the
-    tool writes, this process writes nothing between the two. Raises ReadOnly if the grant may not
+    tool writes, this process writes nothing between the two. The history says that a person made
+    the change if `is_by_person`. Raises ReadOnly if the grant may not
     write, Invalid for a wrong argument, and the errors of the tool, such as NotFound and Conflict.
     """
 
     def work() -> Reply[Any]:
         if prepare is not None:
             prepare(view.executor.store())
-        return run_tool(tool, view.executor, ToolCall(arguments, client="", grant=grant))
+        call = ToolCall(arguments, client="", grant=grant, is_by_person=is_by_person)
+        return run_tool(tool, view.executor, call)
 
     return await view.executor.run(work, writes=tool.writes)
 
@@ -168,7 +179,8 @@ async def _call_for_data(
         arguments["if_sha256"] = sha256
 
     try:
-        reply = await call_tool(view, tool, arguments, grant, prepare)
+        is_by_person = is_browser_session(request)
+        reply = await call_tool(view, tool, arguments, grant, prepare, is_by_person=is_by_person)
         data: Data = reply.data() or {}
     except failed_condition as error:
         if not _has_condition(request):
@@ -221,7 +233,8 @@ async def _call_any_tool(request: Request, view: VaultView, grant: Grant) -> Res
     """
     tool = find_tool(view, request.path_params["tool"])
     arguments = await read_arguments(request)
-    reply = await call_tool(view, tool, arguments, grant)
+    is_by_person = is_browser_session(request)
+    reply = await call_tool(view, tool, arguments, grant, is_by_person=is_by_person)
     data = reply.data() or {"text": reply.text}
     return Json(data, headers=notice_headers(*reply.notices))
 

@@ -30,6 +30,11 @@ Handler = Callable[[Request, VaultView, Grant], Awaitable[Response]]
 """A function that answers a request about a vault, for the bearer of a grant."""
 
 
+def is_browser_session(request: Request) -> bool:
+    """Return whether a browser that is signed in makes a request: a person, and not an agent."""
+    return bool(request.scope.get("is_browser_session"))
+
+
 def require_grant(scope: Scope, right: Right) -> Grant:
     """Return the grant of a request.
 

@@ -4,6 +4,7 @@ note."""
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,32 @@ def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(
         ("", "agent", "claude-ai 1.2"), ("three", "agent", "claude-ai 1.2"),
     ]  # fmt: skip
     assert (lines[0].when, lines[3].when) == ("", plain_store.history("a")[0].when)
+
+
+def test_the_kind_of_a_call_counts_more_than_that_of_the_process(
+    plain_store: EnhancedStore,
+) -> None:
+    plain_store.create("a", "one", who="claude-ai 1.2", tool="create_memory")
+    plain_store.update("a", append="two", who="owner", tool="page", kind="human")
+    kinds = {line.text: line.kind for line in plain_store.blame("a")}
+    assert (kinds["one"], kinds["two"]) == ("agent", "human")
+    assert [entry.kind for entry in plain_store.history("a")] == ["human", "agent"]
+
+    plain_store.undo("a", who="owner", tool="page", kind="human")
+    assert plain_store.history("a")[0].kind == "human"
+
+
+def test_the_kind_in_old_lines_of_the_log_follows_from_the_tool(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
+    plain_store.create("a", "one", who="command line", tool="create")
+    plain_store.update("a", append="two", who="claude-ai 1.2", tool="update_memory")
+    log = vault / ".simplemem" / "history" / "log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        del line["kind"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [entry.kind for entry in plain_store.history("a")] == ["agent", "human"]
 
 
 # -- the last author of a note

@@ -3,6 +3,7 @@ in a real browser."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import threading
@@ -205,6 +206,43 @@ def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(
     assert owner.post("/undo", version=version).status == 303
     assert server.api("GET", "/memories/a").status == 404
     assert owner.get("/note/a").status == 404
+
+
+def test_changes_in_a_browser_are_by_a_person_and_those_with_a_token_by_an_agent(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    server = serve()
+    for name in ("a", "b"):
+        server.tool("create_memory", name=name, content="of an agent")
+    versions = {
+        name: server.api("GET", f"/history/{name}").data["versions"][0]["version"]
+        for name in ("a", "b")
+    }
+    assert Browser(server).post("/undo", version=versions["a"]).status == 303
+    form = urlencode({"version": versions["b"]}).encode()
+    headers = {"Accept": "text/html", "Content-Type": "application/x-www-form-urlencoded"}
+    assert server.ask("POST", "/undo", form, headers=headers).status == 303
+
+    browser = Browser(server)
+    note = json.dumps({"content": "of a person"}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Cookie": browser.cookie,
+        "Origin": f"http://127.0.0.1:{server.port}",
+    }
+    created = server.ask("PUT", "/api/v1/memories/c", note, token=None, headers=headers)
+    assert created.status == 201
+
+    log = (tmp_path / "vault" / ".simplemem" / "history" / "log.jsonl").read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    kinds = [(line["path"], line["tool"], line["kind"]) for line in lines]
+    assert kinds == [
+        ("a.md", "create_memory", "agent"),
+        ("b.md", "create_memory", "agent"),
+        ("a.md", "page", "human"),
+        ("b.md", "page", "agent"),
+        ("c.md", "create_memory", "human"),
+    ]
 
 
 @pytest.mark.parametrize(

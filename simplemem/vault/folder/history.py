@@ -50,8 +50,8 @@ _TAIL_BYTES = 1 << 13  # of the log are read first: most callers need only the l
 class Log:
     """The log of all changes. Reading needs no lock; whoever appends must hold the vault's.
 
-    Each read raises Unreadable or Unavailable if the disk fails. `kind` says who makes the changes
-    of this process.
+    Each read raises Unreadable or Unavailable if the disk fails. `kind` says who makes the
+    changes of this process whose author does not say it.
     """
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
@@ -176,12 +176,13 @@ class Log:
         tool: str,
         who: str,
         reason: str,
+        kind: Kind = "",
     ) -> list[Version]:
         """Return the changes of one operation, numbered from `first`; they are not logged yet.
 
         Each step has the fields `path` and `op` of a `Version`, and may have `new_path`, `before`,
-        `after` and `trash`, which are else None. The time is now. Secrets in `who` and `reason` are
-        masked, and long texts are cut.
+        `after` and `trash`, which are else None. The time is now. Without a `kind`, that of
+        this log is recorded. Secrets in `who` and `reason` are masked, and long texts are cut.
         """
         # Secrets are masked: the log is never pruned, and git may contain it too.
         author = _without_secrets(who)
@@ -189,7 +190,7 @@ class Log:
         common: dict[str, Any] = {
             "group": format_version(first),
             "when": format_time(datetime.now(UTC)),
-            "kind": self.kind,
+            "kind": kind or self.kind,
             "tool": tool[:100],
             "who": author[:200],
             "reason": purpose[:1000],
