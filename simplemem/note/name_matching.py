@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from simplemem.note.words import key_of_words, split_words, without_accents, words_key
 
-# A typed word of this many letters may have one wrong letter; one of the second length, two.
-_MIN_LENGTH = 4
-_LONG_LENGTH = 8
+_MIN_LENGTH = 4  # a typed word of this length may have one wrong letter; a shorter one, none
+_LONG_LENGTH = 8  # a typed word of this length may have two wrong letters
 
 _MAX_FOLDED_NAMES = 50_000  # remembered from one index to the next; 20 MB
 
@@ -38,27 +37,27 @@ class _FoldedName(NamedTuple):
 
 
 class NameIndex:
-    """The names of all notes of one state of a vault, for any number of questions.
+    """The names of all notes of one state of a vault, for any number of queries. Immutable.
 
-    Asking looks only at names that share a beginning, a word or a letter with the typed text.
-    The id of a name is its place in the order of length, then of paths.
+    The id of a name is its position in `_notes`, which are sorted by the length of the name, then
+    by path. A query therefore returns equally good matches in the order of their ids.
     """
 
     def __init__(self, notes: Iterable[NamedNote]) -> None:
         """Index the names of some notes."""
-        self._notes = sorted(notes, key=_order_of)
+        self._notes = sorted(notes, key=_sort_key)
         folded = [_fold(note.name) for note in self._notes]
 
         ids_by_word: defaultdict[str, list[int]] = defaultdict(list)
-        for number, name in enumerate(folded):
+        for name_id, name in enumerate(folded):
             for word in name.words:
-                ids_by_word[word].append(number)
+                ids_by_word[word].append(name_id)
         self._ids_by_word = dict(ids_by_word)
         self._words = sorted(ids_by_word)
 
         self._keys = [name.key for name in folded]
         self._ids_by_key = sorted(range(len(folded)), key=self._keys.__getitem__)
-        self._sorted_keys = [self._keys[number] for number in self._ids_by_key]
+        self._sorted_keys = [self._keys[name_id] for name_id in self._ids_by_key]
 
         self._text = "\n".join(self._keys)  # no key contains a line break
         lengths = (len(key) + 1 for key in self._keys)
@@ -80,8 +79,8 @@ class NameIndex:
         best: dict[str, NamedNote] = {}
         matched: set[int] = set()
         for ids in self._ids_by_rank(key, _words_of(typed)):
-            for number in sorted(ids - matched):
-                note = self._notes[number]
+            for name_id in sorted(ids - matched):
+                note = self._notes[name_id]
                 best.setdefault(note.path, note)
                 if len(best) >= limit:
                     return list(best.values())[:limit]
@@ -89,13 +88,14 @@ class NameIndex:
         return list(best.values())
 
     def _ids_by_rank(self, key: str, words: Sequence[str]) -> Iterator[set[int]]:
-        """Yield the names that match in each way, the best way first. A name may match in several.
+        """Yield the ids of the names that match in each way, the best way first.
 
-        A worse way is looked at only when the caller asks for it.
+        The order is that of `best_matches`. An id may come again in a later set. Each set is
+        computed only when the caller asks for it.
         """
         beginning = _range_of(self._sorted_keys, key)
         ids = self._ids_by_key[beginning.start : beginning.stop]
-        yield {number for number in ids if self._keys[number] == key}
+        yield {name_id for name_id in ids if self._keys[name_id] == key}
         yield set(ids)
         yield self._with_all(words, similar=False)
         yield self._containing(key)
@@ -104,9 +104,10 @@ class NameIndex:
             yield self._with_letters(key)
 
     def _with_all(self, words: Sequence[str], *, similar: bool) -> set[int]:
-        """Return the names that have, for each typed word, a word that begins with it.
+        """Return the ids of the names that have, for each typed word, a word beginning with it.
 
         With `similar`, the word of the name may also differ from the typed one by a few letters.
+        Without typed words, returns all ids.
         """
         ids: set[int] | None = None
         for word in dict.fromkeys(words):
@@ -146,29 +147,30 @@ class NameIndex:
         return similar
 
     def _containing(self, key: str) -> set[int]:
-        """Return the names whose key contains a key."""
+        """Return the ids of the names whose key contains `key`."""
         ids: set[int] = set()
-        place = self._text.find(key)
-        while place >= 0:
-            number = bisect_right(self._starts, place) - 1
-            ids.add(number)
-            place = self._text.find(key, self._starts[number + 1])
+        position = self._text.find(key)
+        while position >= 0:
+            name_id = bisect_right(self._starts, position) - 1
+            ids.add(name_id)
+            next_start = self._starts[name_id + 1]
+            position = self._text.find(key, next_start)
         return ids
 
     def _with_letters(self, key: str) -> set[int]:
-        """Return the names that begin with the first letter of a key, and have all in order."""
+        """Return the ids of the names that start like `key` and have all its letters in order."""
         same_letter = _range_of(self._sorted_keys, key[0])
         ids = self._ids_by_key[same_letter.start : same_letter.stop]
-        return {number for number in ids if _has_letters(self._keys[number], key)}
+        return {name_id for name_id in ids if _has_letters(self._keys[name_id], key)}
 
 
-def _order_of(note: NamedNote) -> tuple[int, str]:
-    """Return the place of a name among names that match equally well."""
+def _sort_key(note: NamedNote) -> tuple[int, str]:
+    """Return the sort key of a name among names that match equally well: its length, its path."""
     return len(note.name), note.path
 
 
 def _range_of(texts: Sequence[str], beginning: str) -> range:
-    """Return the places of the texts that begin with a text. `texts` are sorted."""
+    """Return the positions of the texts that start with `beginning`. `texts` must be sorted."""
     start = bisect_left(texts, beginning)
     length = len(beginning)
     stop = bisect_right(texts, beginning, lo=start, key=lambda text: text[:length])
@@ -177,14 +179,14 @@ def _range_of(texts: Sequence[str], beginning: str) -> range:
 
 @lru_cache(_MAX_FOLDED_NAMES)
 def _fold(name: str) -> _FoldedName:
-    """Return a name as it is compared. After a change of one note, the others are remembered."""
+    """Return a name as it is compared. Cached, so that a new index folds only changed names."""
     if name.isascii():
         words = split_words(name)
         key = key_of_words(words)
     else:
         words = _words_of(name)
         key = words_key(name)
-    # Names share most of their words, which are so kept once.
+    # Names share most of their words. Interning stores each word once.
     return _FoldedName(key, tuple(map(sys.intern, dict.fromkeys(words))))
 
 
@@ -194,14 +196,14 @@ def _words_of(text: str) -> list[str]:
 
 
 def _max_edits(word: str) -> int:
-    """Return by how many letters a typed word may differ."""
+    """Return how many edits a typed word may be away from a word of a name: 0, 1 or 2."""
     if len(word) < _MIN_LENGTH:
         return 0
     return 2 if len(word) >= _LONG_LENGTH else 1
 
 
 def differs_by(word: str, other: str, max_edits: int) -> bool:
-    """Return whether a few edits at most make one word of another.
+    """Return whether at most `max_edits` edits turn one word into the other.
 
     An edit inserts, removes or replaces a letter, or swaps it with the next.
     """
@@ -227,7 +229,7 @@ def differs_by(word: str, other: str, max_edits: int) -> bool:
 
 
 def _has_letters(name_key: str, key: str) -> bool:
-    """Return whether a name has the typed letters in their order."""
+    """Return whether a name has the letters of `key` in their order, others between them or not."""
     end = 0
     for letter in key:
         end = name_key.find(letter, end) + 1

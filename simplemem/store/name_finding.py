@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class NameFinder:
     """Guards the names of all visible notes, which are read again after a change of the index.
 
-    For any thread. Nothing is read before the first question.
+    May be called from any thread. Reads nothing before the first call of `find`.
     """
 
     def __init__(self, index: IndexService, keeper: IndexKeeper) -> None:
@@ -30,15 +30,16 @@ class NameFinder:
         self._mark: Mark | None = None  # the state of the index that `_names` agrees with
 
     def find(self, typed: str, limit: int) -> list[NamedNote]:
-        """Return the notes whose title, file name or alias matches a part of it, best first.
+        """Return the notes whose title, file name or alias matches `typed`, at most `limit`.
 
-        See `NameIndex.best_matches`. The index is brought up to date first.
+        The best match is first: see `NameIndex.best_matches`. The index is brought up to date
+        before.
         """
         self._keeper.prepare(vectors=False)
         return self._current_names().best_matches(well_formed(typed), limit)
 
     def _current_names(self) -> NameIndex:
-        """Return the names that the index has now."""
+        """Return the names that the index has now. Reads them only if the index has changed."""
         from simplemem.note.name_matching import NameIndex  # not needed at start-up
 
         with self._lock:
@@ -50,7 +51,10 @@ class NameFinder:
 
 
 def _named_notes(rows: Sequence[NameRow]) -> Iterator[NamedNote]:
-    """Yield each note with its title, its file name if that differs, and its aliases."""
+    """Yield a note once per name: its title, its file name if that differs, and each alias.
+
+    A row without an alias stands for the title and the file name.
+    """
     from simplemem.note.name_matching import NamedNote
 
     for path, title, alias in rows:

@@ -10,18 +10,18 @@ from starlette.middleware.gzip import GZipResponder, IdentityResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _MIN_BYTES: Final = 500  # a shorter body would hardly get shorter
-_LEVEL: Final = 6  # of gzip: a higher one takes more time than it saves on the way
-# MCP is left out: its streams must not wait. So is what signs somebody in.
+_LEVEL: Final = 6  # of gzip: a higher level takes more time than the smaller response saves
+# Not compressed: MCP, because compression would delay its streams, and requests to sign in.
 _UNCOMPRESSED_PATH: Final = re.compile(r"(?:/[\w-]+)?/(?:mcp|sse|messages|login)")
 
 
 class Compression:
-    """The ASGI application around the routes: it compresses with gzip what the client accepts so.
+    """The ASGI application around the routes: it compresses responses if the client accepts gzip.
 
-    Streams of events are passed on as they are, and so are responses with `Cache-Control:
-    no-transform`: a page that shows a secret must have it, because the length of a compressed
-    response tells something about its content (BREACH). The ETag of a response stays, because it
-    names the text of a note and not the bytes that are sent.
+    Streams of events are passed on unchanged, and so are responses with status 401 or with
+    `Cache-Control: no-transform`. A page that shows a secret must have that header, because the
+    length of a compressed response tells something about its content (BREACH). The ETag of a
+    response stays, because it names the text of a note and not the bytes that are sent.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -39,14 +39,14 @@ class Compression:
 
 
 class _Responder(GZipResponder):
-    """Compresses one response, unless it must not be."""
+    """Compresses one response, unless `_must_not_compress`. Holds the choice for its body."""
 
     _is_passed_on = False
 
     async def send_with_compression(self, message: Message) -> None:
-        """Send a part of the response, compressed if the response may be."""
+        """Send a message of the response, compressed if allowed. The first decides for the rest."""
         if message["type"] == "http.response.start":
-            self._is_passed_on = _must_stay(message)
+            self._is_passed_on = _must_not_compress(message)
         if self._is_passed_on:
             await self.send(message)
             return
@@ -63,7 +63,7 @@ def _accepts_gzip(headers: Headers) -> bool:
     return False
 
 
-def _must_stay(start: Message) -> bool:
-    """Return whether a response must not be compressed: it asks for a token, or forbids it."""
+def _must_not_compress(start: Message) -> bool:
+    """Return whether a response must not be compressed: 401 (sign-in), or `no-transform`."""
     headers = Headers(raw=start["headers"])
     return start["status"] == 401 or "no-transform" in headers.get("cache-control", "")

@@ -10,10 +10,10 @@ from typing import Final
 from simplemem.note.words import content_words, is_unspaced, split_words, without_accents
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_SHORT_LENGTH: Final = 4  # a shorter word is marked only if it is whole, or has an "s" behind it
-_LONG_LENGTH: Final = 6  # a typed word of this length may have another ending itself
-_MAX_ENDING: Final = 3  # letters by which a word may be longer than the typed one
-_MAX_CUT: Final = 2  # letters of such an ending
+_SHORT_LENGTH: Final = 4  # a shorter typed word matches only itself, with or without an "s"
+_LONG_LENGTH: Final = 6  # a typed word of this length may end differently from the word
+_MAX_ENDING: Final = 3  # letters by which a word of the text may be longer than the typed one
+_MAX_CUT: Final = 2  # last letters of such a long typed word, which need not agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class MarkedText:
 
 
 def mark_words(text: str, query: str) -> list[MarkedText]:
-    """Return a text in parts, in which the words of a query are parts of their own.
+    """Split a text into parts, so that each word of the query is a part of its own.
 
     Letter case, accents and endings do not matter. Stop words are marked only if the query has no
-    others. The parts together are the text.
+    others. No part is empty, and the parts joined are the text: an empty text has none.
     """
     typed_words = content_words(split_words(without_accents(query)))
     parts: list[MarkedText] = []
@@ -42,7 +42,7 @@ def mark_words(text: str, query: str) -> list[MarkedText]:
 
 
 def _spans_of_words(text: str, typed_words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the start and the end of each word of a text that is one of the typed words."""
+    """Return the start and the end of each word of a text that is a form of a typed word."""
     spans: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         folded = without_accents(word[0]).lower()
@@ -54,19 +54,21 @@ def _spans_of_words(text: str, typed_words: Sequence[str]) -> list[tuple[int, in
 
 
 def _spans_in_run(run: str, start: int, typed_words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where typed words stand in a run of a script without spaces, which begins at `start`.
+    """Return the start and the end of each typed word in a run of a script without spaces.
 
-    The spans do not overlap.
+    The run begins at `start` of the text, and the spans are positions in the text. They do not
+    overlap; of typed words that begin at one position, the longest counts.
     """
     longest_first = sorted(filter(is_unspaced, typed_words), key=len, reverse=True)
     if not longest_first:
         return []
     pattern = "|".join(map(re.escape, longest_first))
-    return [(start + found.start(), start + found.end()) for found in re.finditer(pattern, run)]
+    matches = re.finditer(pattern, run)
+    return [(start + match.start(), start + match.end()) for match in matches]
 
 
 def _is_form_of(word: str, typed: str) -> bool:
-    """Return whether a word is a typed word, perhaps with another ending."""
+    """Return whether a word of the text is a typed word, perhaps with another ending."""
     if len(typed) < _SHORT_LENGTH:
         return word in (typed, f"{typed}s")
     stem = typed

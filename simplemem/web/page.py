@@ -45,7 +45,7 @@ POLICY: Final = (
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _MAX_HITS: Final = 20
-_MAX_NAMES: Final = 5  # of notes above the hits
+_MAX_NAMES: Final = 5  # names of notes, listed above the hits
 _MAX_RECENT_NOTES: Final = 20
 _MAX_BACKLINKS: Final = 20
 _MAX_RELATED_NOTES: Final = 6
@@ -54,7 +54,7 @@ _MAX_VERSIONS_IN_HISTORY: Final = 50
 _MAX_CHANGES_TODAY: Final = 100
 _MAX_TAGGED_NOTES: Final = 200
 _OWN_PROPERTIES: Final = ("title", "tags", "description")  # shown above the text of a note
-# Reads a text once, however many brackets it has.
+# Possessive, so that the time stays linear in the text, however many brackets it has.
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")
 
 
@@ -176,12 +176,12 @@ async def _search(view: VaultView, query: str, *, explain: bool) -> dict[str, An
     With `explain`, the hits have their scores and what these are made of.
     """
 
-    def answer(store: EnhancedStore) -> tuple[Found, list[NamedNote]]:
+    def search_notes_and_names(store: EnhancedStore) -> tuple[Found, list[NamedNote]]:
         """Return what the search finds, and the notes whose names match."""
         found = store.search(query, limit=_MAX_HITS, explain=explain)
         return found, store.find_names(query, limit=_MAX_NAMES)
 
-    found, named = await _ask(view, answer)
+    found, named = await _ask(view, search_notes_and_names)
     names = [{"name": name_of(note.path), "title": note.name} for note in named]
     messages = _describe_results(found)
     return {"query": query, "hits": found.hits, "messages": messages, "names": names}
@@ -555,7 +555,8 @@ def _error_page(vault: MountedVault, grant: Grant | None, error: SimplememError)
 def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:
     """Return the error page for a path at which nothing is served, with the search of its vault.
 
-    Returns None if the client asked for no page, or if the path is in no vault that it may see.
+    Returns None if the client does not ask for HTML, for a path of the REST API, and for a path in
+    no vault, or in one that the grant of the request may not see.
     """
     if not request.headers.get("accept", "").startswith("text/html"):
         return None
@@ -573,7 +574,7 @@ def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | N
 
 
 def _html_response(template: str, status: int = 200, /, **values: Any) -> Response:
-    """Return what a template makes of some values, with the Content-Security-Policy of the page."""
+    """Render a template into a response with the Content-Security-Policy of the page."""
     html = render_template(template, **values)
     # The name of a file may contain bytes that are no character, which UTF-8 cannot express.
     content = html.encode("utf-8", "replace")

@@ -14,12 +14,15 @@ from simplemem.web.problem_documents import HTTPError
 
 _MEDIA_TYPES: Final = {"page.css": "text/css", "page.js": "text/javascript"}
 _HASH_LENGTH: Final = 12
-_SHORT_LIFE: Final = "public, max-age=600"
-_LONG_LIFE: Final = "public, max-age=31536000, immutable"
+_CACHE_BRIEFLY: Final = "public, max-age=600"
+_CACHE_FOR_A_YEAR: Final = "public, max-age=31536000, immutable"
 
 
 def static_url(prefix: str, name: str) -> str:
-    """Return the address of a static file of the vault at `prefix`, with a hash of its content."""
+    """Return the path of a static file of the vault at `prefix`, with a hash of its content.
+
+    Raises FileNotFoundError if there is no such file.
+    """
     return f"{prefix}/static/{name}?v={_hash_of(name)}"
 
 
@@ -32,20 +35,20 @@ async def send_static_file(request: Request) -> Response:
     if name not in _MEDIA_TYPES:
         raise HTTPError(404, "nothing is served at this path", code="not_found")
 
-    cache_control = _SHORT_LIFE
+    cache_control = _CACHE_BRIEFLY
     if request.query_params.get("v") == _hash_of(name):
-        cache_control = _LONG_LIFE
+        cache_control = _CACHE_FOR_A_YEAR
     headers = {"Cache-Control": cache_control}
     return Response(_read_file(name), media_type=_MEDIA_TYPES[name], headers=headers)
 
 
 @cache
 def _hash_of(name: str) -> str:
-    """Return the first digits of the hash of a static file."""
+    """Return the first 12 hexadecimal digits of the SHA-256 of a static file."""
     return hashlib.sha256(_read_file(name)).hexdigest()[:_HASH_LENGTH]
 
 
 @cache
 def _read_file(name: str) -> bytes:
-    """Return a static file. Each is read once per process."""
+    """Return the content of a static file. Each file is read once per process."""
     return files("simplemem.web").joinpath("static", name).read_bytes()
