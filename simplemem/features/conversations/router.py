@@ -182,8 +182,8 @@ def _decide_by_form(
 ) -> Decision | None:
     """Return a decision that does not depend on similarity; None if similarity must decide.
 
-    A message may name a topic that it returns to. Unless a pause precedes it, it stays in the
-    current topic if it is a digression or too vague, or if an agent names the topics.
+    A message may name a topic that it returns to. It stays in the current topic if an agent names
+    the topics, and unless a pause precedes it, also if it is a digression or too vague.
     """
     if not topics:
         return Decision(None, "the first message", is_certain=True)
@@ -194,13 +194,13 @@ def _decide_by_form(
         words = " ".join(return_words or ())
         return Decision(named_topic, f'returns to "{words}"', is_certain=True)
 
+    if current is not None and current.named_by == "agent" and "shift" not in markers:
+        reason = "the agent named the topic and no other one since"
+        return Decision(current, reason, is_certain=True)
     if current is None or _is_pause(current, at):
         return None
     if "aside" in markers:
         return Decision(current, "announced as a digression")
-    if current.named_by == "agent" and "shift" not in markers:
-        reason = "the agent named the topic and no other one since"
-        return Decision(current, reason, is_certain=True)
     if return_words == () or _is_too_short(text, markers):
         reason = "too short to start another topic"
         return Decision(current, reason, is_certain=_is_prompt(current, at))

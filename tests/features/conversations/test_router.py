@@ -306,6 +306,8 @@ def test_a_topic_that_an_agent_named_continues_until_it_names_another(
     news = "My landlord wants to sell the flat, and the kitchen window does not close."
     assert conversation.goes_to(news) == "block_0"
     assert conversation.goes_to(f"By the way, {news}") == ""
+    conversation.now += timedelta(days=1)
+    assert conversation.goes_to(news) == "block_0"
 
 
 @pytest.mark.parametrize(
