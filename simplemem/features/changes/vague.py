@@ -62,8 +62,8 @@ class Mention(NamedTuple):
 class VagueChange(NamedTuple):
     """What a statement says became outdated, without saying of what exactly.
 
-    `kind` is "correction", "moved" (an appointment), "died", "ended", "changed" or "measured" (only
-    numbers tell, as in "the TSH is 3.1").
+    `kind` is "correction", "moved" (an appointment), "died", "home" (somebody moved), "ended",
+    "returned", "changed" or "measured" (only numbers tell, as in "the TSH is 3.1").
     """
 
     kind: str
@@ -229,7 +229,7 @@ def _named_facts(mentions: Sequence[Mention], change: VagueChange, at: datetime)
 
 
 def _with_denied_number(mentions: Sequence[Mention], change: VagueChange) -> list[int]:
-    """Return the latest facts with a number that a change says is wrong, however old they are.
+    """Return the facts with a number that a change says is wrong, however old they are.
 
     They share another number or a word with it. If more than two do, none is returned.
     """
