@@ -40,7 +40,6 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
     if requests:
         return requests
 
-    are_small_talk = [is_small_talk(sentence) for sentence in sentences]
     are_empty = [_is_empty(sentence) for sentence in sentences]
     stated: list[str] = []
     follows_unstated = False
@@ -52,10 +51,19 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
         else:
             stated.append(sentence)
 
-    is_chat = len(sentences) > 1 and len(stated) + sum(are_small_talk) == len(sentences)
-    if is_chat and all(_names_nothing(sentence) for sentence in stated):
-        return []
-    return stated
+    return [] if _is_only_chat(sentences, stated) else stated
+
+
+def _is_only_chat(sentences: Sequence[str], stated: Sequence[str]) -> bool:
+    """Return whether several sentences are small talk, and others of which none names anything.
+
+    `stated` are those that state something. A sentence that asks, mocks or requests makes the
+    message no mere chat.
+    """
+    small_talk_count = sum(map(is_small_talk, sentences))
+    if len(sentences) < 2 or len(stated) + small_talk_count != len(sentences):
+        return False
+    return all(_names_nothing(sentence) for sentence in stated)
 
 
 def _is_empty(sentence: str) -> bool:
