@@ -22,7 +22,7 @@ from simplemem.errors import SimplememError
 from simplemem.server.logs import log_to_stderr
 from simplemem.server.sdk_compat import SocketServer
 from simplemem.settings.model import HttpSettings
-from simplemem.web import page
+from simplemem.web import pages
 from simplemem.web.address import Address, max_connections, open_socket, with_brackets
 from simplemem.web.app import application
 from simplemem.web.browser_sessions import BrowserSessions
@@ -131,7 +131,7 @@ def _create_app(
 
     renderer = Renderer()
     for vault in registry.vaults.values():
-        more_routes.extend(page.routes(registry, vault, sessions, guesses, renderer))
+        more_routes.extend(pages.routes(registry, vault, sessions, guesses, renderer))
 
     access = Access(
         authenticate=authenticate,
@@ -152,7 +152,7 @@ def _create_app(
         protect,
         sse=sse,
         more=more_routes,
-        show_unknown_path=page.show_unknown_path,
+        show_unknown_path=pages.show_unknown_path,
     )
 
 

@@ -1,0 +1,73 @@
+"""The web page: review of what agents changed, search, notes, and their history.
+
+Each module has the pages of one subject and their `routes`. The HTML is in `web/templates/`. The
+page works without the script, and fetches nothing from other hosts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from simplemem.web.browser_sessions import BrowserSessions
+from simplemem.web.limits import GuessLimiter
+from simplemem.web.pages import graph, health, history, note, search, sign_in
+from simplemem.web.pages.page_routes import PageRoutes
+from simplemem.web.pages.responses import error_page
+from simplemem.web.problem_documents import HTTPError
+from simplemem.web.rendering import Renderer
+from simplemem.web.routing import API, route
+from simplemem.web.static_files import send_static_file
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault
+
+if TYPE_CHECKING:
+    from simplemem.web.tokens import Grant
+
+
+def routes(
+    registry: VaultRegistry,
+    vault: MountedVault,
+    sessions: BrowserSessions,
+    guesses: GuessLimiter,
+    renderer: Renderer,
+) -> list[Route]:
+    """Return the routes of the page of one vault.
+
+    `sessions` are those of all browsers, `guesses` counts wrong tokens, and `renderer` makes the
+    HTML of notes.
+    """
+    page = PageRoutes(registry, vault)
+    return [
+        *search.routes(page),
+        *note.routes(page, renderer),
+        *history.routes(page),
+        *graph.routes(page),
+        *health.routes(page),
+        *sign_in.routes(vault, sessions, guesses),
+        route(f"{vault.prefix}/static/{{file}}", send_static_file, ["GET"]),
+    ]
+
+
+def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:
+    """Return the error page for a path at which nothing is served, with the search of its vault.
+
+    Returns None if the client does not ask for HTML, for a path of the REST API, and for a path in
+    no vault, or in one that the grant of the request may not see.
+    """
+    if not request.headers.get("accept", "").startswith("text/html"):
+        return None
+
+    grant: Grant | None = request.scope.get("grant")
+    path = request.url.path
+    for vault in registry.vaults.values():
+        is_page = path.startswith(f"{vault.prefix}/") and not path.startswith(vault.prefix + API)
+        is_visible = grant is None or registry.is_visible(vault.name, grant)
+        if is_page and is_visible:
+            hint = "Search for the note, or go to the home page."
+            error = HTTPError(404, "nothing is at this address", code="not_found", hint=hint)
+            return error_page(vault, grant, error)
+    return None

@@ -1,0 +1,120 @@
+"""What all pages share: asking the store, forms, and the HTML of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from simplemem.errors import Invalid, SimplememError
+from simplemem.web.problem_documents import HTTPError, status_of
+from simplemem.web.routing import is_browser_session
+from simplemem.web.templating import render_template
+from simplemem.web.tokens import Grant
+from simplemem.web.vault_view import MountedVault, VaultView
+
+if TYPE_CHECKING:
+    from simplemem.models import AuthorArgs
+    from simplemem.store import EnhancedStore
+
+Result = TypeVar("Result")
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+async def ask(view: VaultView, question: Callable[[EnhancedStore], Result]) -> Result:
+    """Return what a function reads from the store of a view. It runs in a thread.
+
+    Raises the errors of the function, and Unavailable if the store cannot be opened.
+    """
+    return await view.executor.run(lambda: question(view.executor.store()))
+
+
+def author_of(request: Request, grant: Grant) -> AuthorArgs:
+    """Return who makes a change on the page: a person, if a browser that is signed in asks."""
+    author: AuthorArgs = {"who": grant.name, "tool": "page"}
+    if is_browser_session(request):
+        author["kind"] = "human"
+    return author
+
+
+def can_undo(view: VaultView, grant: Grant) -> bool:
+    """Return whether a page shows buttons to undo changes: if the token and the vault allow it."""
+    return grant.may("write") and not view.vault.settings.read_only
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form, of each name the last one.
+
+    Raises HTTPError for a body of another type, and Invalid for more than ten fields.
+    """
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip()
+    if media_type != "application/x-www-form-urlencoded":
+        hint = "Send it with `Content-Type: application/x-www-form-urlencoded`."
+        raise HTTPError(415, "the body must be a form", hint=hint)
+
+    body = await request.body()
+    text = body.decode("utf-8", "replace")
+    try:
+        fields = parse_qs(text, max_num_fields=10)
+    except ValueError:
+        raise Invalid("the form has more than ten fields") from None
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def show_page(
+    view: VaultView, grant: Grant, template: str, title: str, /, *, query: str = "", **values: Any
+) -> Response:
+    """Return a whole page for somebody who is signed in.
+
+    `query` is the text of the search field, and `values` are those of the template.
+    """
+    prefix = view.vault.prefix
+    return html_response(template, prefix=prefix, title=title, grant=grant, query=query, **values)
+
+
+def show_part(view: VaultView, template: str, /, **values: Any) -> Response:
+    """Return a part of a page, which the script puts into the page."""
+    return html_response(template, prefix=view.vault.prefix, **values)
+
+
+def sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> Response:
+    """Return the page that asks for a token (401), and leads to `destination` afterwards.
+
+    `problem` says what was wrong with the last token, if there was one.
+    """
+    return html_response(
+        "sign_in.html",
+        401,
+        prefix=vault.prefix,
+        title="Sign in",
+        destination=destination,
+        problem=problem,
+    )
+
+
+def error_page(vault: MountedVault, grant: Grant | None, error: SimplememError) -> Response:
+    """Return the page that shows an error, with the status of the error."""
+    return html_response(
+        "error.html",
+        status_of(error),
+        prefix=vault.prefix,
+        title="Error",
+        error=error,
+        is_signed_in=grant is not None,
+    )
+
+
+def html_response(template: str, status: int = 200, /, **values: Any) -> Response:
+    """Render a template into a response with the Content-Security-Policy of the page."""
+    html = render_template(template, **values)
+    # The name of a file may contain bytes that are no character, which UTF-8 cannot express.
+    content = html.encode("utf-8", "replace")
+    return HTMLResponse(content, status, {"Content-Security-Policy": POLICY})
