@@ -70,7 +70,6 @@ docs: $(VENV)/.installed-dev        ## write the generated pages again, and buil
 	@$(MAKE) --no-print-directory site
 
 pictures: $(VENV)/.installed-dev    ## make the pictures of the README and the site, from the real program and Chromium
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'playwright>=1.50,<2'
 	@$(BIN)/python docs/pictures.py
 
 site: $(VENV)/.installed-dev        ## build the documentation into build/site; a broken link fails

@@ -31,6 +31,7 @@ from simplemem.web.limits import (
 )
 from simplemem.web.metrics import Metrics
 from simplemem.web.problem_documents import UNAUTHORIZED_HINT, HTTPError, problem
+from simplemem.web.static_files import is_static_path
 from simplemem.web.tokens import Grant
 
 log = logging.getLogger("simplemem.web")
@@ -38,7 +39,6 @@ log = logging.getLogger("simplemem.web")
 _MAX_HEADERS: Final = 100
 # These paths need no token, and say only whether the server runs.
 _PROBES: Final = frozenset({"/health", "/ready", "/api/v1/health"})
-_STATIC_FILE: Final = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _READING_METHODS: Final = ("GET", "HEAD")
 
@@ -406,8 +406,7 @@ def _is_probe(scope: Scope, headers: _Headers) -> bool:
 
 def _is_open(path: str) -> bool:
     """Return whether a path needs no token: health, readiness, metadata, and static files."""
-    is_static_file = _STATIC_FILE.fullmatch(path) is not None
-    return path in _PROBES or path.startswith("/.well-known/") or is_static_file
+    return path in _PROBES or path.startswith("/.well-known/") or is_static_path(path)
 
 
 def _check_form_origin(scope: Scope, origin: str) -> None:

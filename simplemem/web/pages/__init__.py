@@ -48,7 +48,7 @@ def routes(
         *graph.routes(page),
         *health.routes(page),
         *sign_in.routes(vault, sessions, guesses),
-        route(f"{vault.prefix}/static/{{file}}", send_static_file, ["GET"]),
+        route(f"{vault.prefix}/static/{{file:path}}", send_static_file, ["GET"]),
     ]
 
 
