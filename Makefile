@@ -5,7 +5,7 @@ VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test slow lint style types quick bench soak docs site pictures dist dist-check clean
+.PHONY: demo test slow lint style types quick bench soak docs site web pictures dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
@@ -71,6 +71,9 @@ docs: $(VENV)/.installed-dev        ## write the generated pages again, and buil
 
 pictures: $(VENV)/.installed-dev    ## make the pictures of the README and the site, from the real program and Chromium
 	@$(BIN)/python docs/pictures.py
+
+web:                                ## build the vendored parts of the web page again; needs Node 20
+	@cd assets && npm ci --silent && npm run --silent build
 
 site: $(VENV)/.installed-dev        ## build the documentation into build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
