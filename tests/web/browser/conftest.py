@@ -18,11 +18,13 @@ OpenPage = Callable[..., Page]
 """Opens a page of a server and signs in: `open_page(server, "/today", width=390, scheme="dark")`."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Yield a browser for all tests of a process.
+    """Yield a browser for all tests of a module.
 
-    Without one, the tests are skipped, unless SIMPLEMEM_TEST_BROWSER says that there must be one.
+    Its library keeps an event loop in this thread, so a client that needs one of its own must run
+    in another thread. Without a browser, the tests are skipped, unless SIMPLEMEM_TEST_BROWSER says
+    that there must be one.
     """
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
