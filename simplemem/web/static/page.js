@@ -4,7 +4,6 @@ const root = document.documentElement.dataset.root;
 const field = document.querySelector("input[type=search]");
 const homeResults = document.getElementById("results");
 const results = homeResults ?? (field && addPalette());
-const news = document.getElementById("news");
 
 // On a page other than the home page, the results of what one types are below the header.
 function addPalette() {
@@ -85,23 +84,3 @@ document.addEventListener("keydown", (event) => {
 
 for (const link of document.querySelectorAll("nav a")) if (link.pathname === location.pathname) link.ariaCurrent = "page";
 
-if (field) {
-  const changes = new EventSource(`${root}/api/v1/changes`);
-  changes.addEventListener("changed", (event) => {
-    const { names, more } = JSON.parse(event.data);
-    news.replaceChildren("Changed: ");
-    for (const [at, name] of names.slice(0, 3).entries()) {
-      const link = document.createElement("a");
-      link.href = `${root}/note/${name.split("/").map(encodeURIComponent).join("/")}`;
-      link.textContent = name;
-      news.append(at ? ", " : "", link);
-    }
-    const left = names.length + more - Math.min(3, names.length);
-    if (left) news.append(` and ${left} more`);
-    news.hidden = false;
-    const latest = document.getElementById("latest");
-    const fresh = document.createElement("div");
-    if (latest) part("/latest", fresh).then(() => latest.replaceWith(...fresh.childNodes));
-  });
-  addEventListener("pagehide", () => changes.close());
-}

@@ -77,7 +77,7 @@ def open_page(chromium: Browser) -> Iterator[OpenPage]:
         page.goto(f"http://127.0.0.1:{server.port}{path}")
         page.fill("input[name=token]", token or server.token)
         page.press("input[name=token]", "Enter")
-        page.wait_for_selector("nav")
+        page.wait_for_selector("nav", state="attached")
         return page
 
     yield open_one

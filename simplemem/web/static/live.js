@@ -1,0 +1,123 @@
+"use strict";
+// Changes as they happen: a message at the edge of the page, and lists and the open note up to date.
+// Other scripts listen to the event "notes-changed" of the document; `detail.names` are the notes.
+{
+  const { root: vault, liveConnection } = document.documentElement.dataset;
+  const openNote = document.querySelector("main").dataset.note;
+  const toast = document.getElementById("news");
+  const MAX_NAMES = 3;
+
+  // --- the connection
+
+  // Browsers without shared workers keep a stream per visible tab.
+  function follow() {
+    if (!("SharedWorker" in window)) return followWhileVisible();
+    const { port } = new SharedWorker(liveConnection, { name: vault });
+    port.addEventListener("message", ({ data }) => receive(data.type, data.data));
+    port.start();
+    addEventListener("pagehide", () => port.postMessage("leave"));
+    addEventListener("pageshow", (event) => event.persisted && location.reload());
+  }
+
+  function followWhileVisible() {
+    let changes = null;
+    const update = () => {
+      changes?.close();
+      changes = document.hidden ? null : new EventSource(`${vault}/api/v1/changes`);
+      for (const type of ["changed", "missed"]) {
+        changes?.addEventListener(type, (event) => receive(type, JSON.parse(event.data)));
+      }
+    };
+    document.addEventListener("visibilitychange", update);
+    addEventListener("pagehide", () => changes?.close());
+    update();
+  }
+
+  function receive(type, data) {
+    if (type === "changed") {
+      showToast(data.names, data.more);
+      announce(data.names);
+    } else if (type === "missed") {
+      announce([]);
+    }
+  }
+
+  function announce(names) {
+    document.dispatchEvent(new CustomEvent("notes-changed", { detail: { names } }));
+  }
+
+  // --- the message
+
+  function showToast(names, more) {
+    const text = document.createElement("span");
+    text.append("Changed: ");
+    for (const [position, name] of names.slice(0, MAX_NAMES).entries()) {
+      if (position > 0) text.append(", ");
+      text.append(linkTo(name));
+    }
+    const others = names.length + more - Math.min(MAX_NAMES, names.length);
+    if (others > 0) text.append(` and ${others} more`);
+
+    const close = document.createElement("button");
+    close.className = "close";
+    close.textContent = "×";
+    close.ariaLabel = "Close this message";
+    close.addEventListener("click", hideToast);
+    toast.replaceChildren(text, close);
+    toast.hidden = false;
+  }
+
+  function hideToast() {
+    toast.hidden = true;
+    toast.replaceChildren();
+  }
+
+  function linkTo(name) {
+    const link = document.createElement("a");
+    link.href = `${vault}/note/${name.split("/").map(encodeURIComponent).join("/")}`;
+    link.textContent = name;
+    return link;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !toast.hidden) hideToast();
+  });
+
+  // --- what is on the page
+
+  // The parts with `data-live` are taken from a fresh copy of this page. A part in which somebody
+  // works, or whose details are open, stays as it is.
+  async function refresh() {
+    const parts = [...document.querySelectorAll("[data-live]")].filter((part) => !isInUse(part));
+    if (parts.length === 0) return;
+
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of parts) {
+      const copy = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
+      if (copy && !isInUse(part)) replacePart(part, document.adoptNode(copy));
+    }
+  }
+
+  // The keyboard stays on the link on which it was.
+  function replacePart(part, copy) {
+    const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    part.replaceWith(copy);
+    if (focused) [...copy.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });
+  }
+
+  function isInUse(part) {
+    return part.querySelector("details[open], input:focus, textarea:focus, [contenteditable]:focus") !== null;
+  }
+
+  let waiting = 0;
+  document.addEventListener("notes-changed", ({ detail: { names } }) => {
+    const isElsewhere = openNote !== undefined && names.length > 0 && !names.includes(openNote);
+    if (isElsewhere) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(refresh, 200);
+  });
+
+  follow();
+}
