@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from typing import Any, Literal, TypedDict, dataclass_transform
@@ -124,13 +124,16 @@ class AuthorArgs(TypedDict, total=False):
     """Who makes a change, with which tool, and why, for the history. Each may be absent.
 
     `kind` says whether a person or an agent makes it. Without it, the store decides: it was opened
-    for the one or for the other.
+    for the one or for the other. `session` is an id that all calls of one session of a client
+    share. `sources` are the names of notes that were read in it before the change, latest first.
     """
 
     who: str
     tool: str
     reason: str
     kind: Literal["human", "agent"]
+    session: str
+    sources: Sequence[str]
 
 
 AUTHOR_SEPARATOR = ": "
@@ -612,7 +615,10 @@ class HistoryEntry(Value):
     hashes of the text before and after it; None for no note. `diff` is None if the caller did not
     ask for it, or if one of the texts is lost. `commit` is the git commit that contains the change,
     None if none is known. `source` says which history has it. `kind` says whether a person or an
-    agent made the change; "" for a commit of git.
+    agent made the change; "" for a commit of git. `group` is the version of the first change of the
+    same operation, in git `version`. `session` is an id that all changes of one session of a client
+    share; "" if it is not known. `sources` are the names of up to 10 notes that were read in the
+    session before the change, latest first. Notes that the caller may not see are left out.
     """
 
     version: str
@@ -630,6 +636,9 @@ class HistoryEntry(Value):
     commit: str | None = None
     notes: int = 1
     kind: Literal["human", "agent", ""] = ""
+    group: str = ""
+    session: str = ""
+    sources: tuple[str, ...] = ()
 
 
 class BlamedLine(Value):

@@ -188,6 +188,21 @@ def test_another_server_reads_from_a_commit_whether_a_person_wrote(server: Openi
     assert {entry.name: entry.kind for entry in other.history()} == {"a": "agent", "b": "human"}
 
 
+def test_another_server_reads_the_session_and_the_sources_of_a_change_from_a_commit(
+    server: Opening,
+) -> None:
+    one, other = server(), server()
+    sources = ["Plum", "Süße\nKirsche", "fruit/" + "long " * 100]
+    one.create("a", "by an agent", session="s1", sources=sources)
+    one.create("b", "by nobody")
+    other.sync()
+    without, with_session = other.history()
+    assert with_session.session == "s1"
+    assert with_session.sources == tuple(sources)
+    assert without.session == ""
+    assert without.sources == ()
+
+
 def test_a_stale_write_is_refused_with_a_diff_and_commits_nothing(
     server: Opening, truth: Path
 ) -> None:

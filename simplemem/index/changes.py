@@ -7,7 +7,8 @@ that another program removed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -27,6 +28,7 @@ from simplemem.index.engine import (
     read_integer,
 )
 from simplemem.models import is_called
+from simplemem.note.names import path_of
 from simplemem.note.words import well_formed
 from simplemem.vault.folder.history import Log
 from simplemem.vault.source import NoteSource
@@ -42,11 +44,12 @@ from simplemem.vault.values import (
 # -- rows
 
 COLUMNS = (
-    "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
+    "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, session,"
+    " sources, lineage"
 )
 _INSERT = f"""
     INSERT INTO changes (seq, {COLUMNS}, author)
-    SELECT coalesce(max(seq), 0) + 1, {marks(15)} FROM changes"""
+    SELECT coalesce(max(seq), 0) + 1, {marks(17)} FROM changes"""
 # In `lineages`, `there` is 0 if the log says that the note was deleted at `path`. `holds` is 0 if
 # another note has come to `path` since (docs/internals/history.md).
 _BEGIN_LINEAGE = """
@@ -153,10 +156,17 @@ def _insert(db: Connection, version: Version) -> None:
         version.after,
         version.trash,
         version.kind,
+        well_formed(version.session),
+        _format_sources(version.sources),
         lineage,
         author,
     )
     db.execute(_INSERT, values).fetchall()
+
+
+def _format_sources(sources: Sequence[str]) -> str:
+    """Return sources as their column contains them: as JSON, "" if there are none."""
+    return json.dumps(sources) if sources else ""
 
 
 def _update_lineages(db: Connection, version: Version, path: str, new_path: str | None) -> int:
@@ -262,9 +272,10 @@ _OPERATION = 1
 _PATH = 2
 _NEW_PATH = 3
 _OP = 5
-_KIND = 12
-_LINEAGE = 13
-_SEQ = 14
+_SESSION = 13
+_SOURCES = 14
+_LINEAGE = 15
+_SEQ = 16
 
 _OF_PATH = f"""
     SELECT {COLUMNS}, seq FROM changes WHERE path = $1 AND seq < $2
@@ -437,10 +448,11 @@ class ChangeTable:
             return
 
         has_visible_past = cache(partial(self._has_visible_past, db))
+        may_name = cache(partial(self._may_name, db))
         for row in rows:
             version = _version(row)
             if self._names_visible_note(version) and has_visible_past(row[_LINEAGE]):
-                yield version
+                yield version._replace(sources=tuple(filter(may_name, version.sources)))
 
     def _names_visible_note(self, version: Version) -> bool:
         """Return whether this store may see the paths that a change names, old and new.
@@ -453,6 +465,22 @@ class ChangeTable:
             return False
         hides = self._vault.access.hides
         return not hides(version.path) and not hides(version.new_path or version.path)
+
+    def _may_name(self, db: Connection, source: str) -> bool:
+        """Return whether this store may see the name of a note that was read before a change.
+
+        True if the note exists at a visible path. Otherwise, it has to have a visible past: it may
+        have been moved to a hidden place since.
+        """
+        path = path_of(source)
+        if self._vault.access.hides(path):
+            return False
+        with suppress(SimplememError, OSError):
+            if self._vault.entry(path) is not None:
+                return True
+        statement = f"SELECT max(lineage) FROM changes WHERE {_OF_LINEAGE}"
+        lineage = db.execute(statement, (well_formed(path),)).get
+        return lineage is not None and self._has_visible_past(db, lineage)
 
     def _has_visible_past(self, db: Connection, lineage: int) -> bool:
         """Return whether this store may see the changes of a note, which is given by its lineage.
@@ -531,8 +559,14 @@ def _rows_where(
 
 def _version(row: DatabaseRow) -> Version:
     """Return the change in a row that begins with COLUMNS."""
-    fields = row[_PATH : _KIND + 1]
-    return Version(format_version(row[_VERSION]), format_version(row[_OPERATION]), *fields)
+    version_id = format_version(row[_VERSION])
+    operation_id = format_version(row[_OPERATION])
+    fields = row[_PATH : _SESSION + 1]
+    version = Version(version_id, operation_id, *fields)
+    sources_text = row[_SOURCES]
+    if not sources_text:
+        return version
+    return version._replace(sources=tuple(json.loads(sources_text)))
 
 
 def written_by(author: str, bind: Callable[[str], str]) -> str:

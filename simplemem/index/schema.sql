@@ -60,11 +60,13 @@ CREATE TABLE properties (
 
 -- The log of changes (`history/log.jsonl` is the truth; meta.log says how far it was read). `seq` is the order of the
 -- lines, `version` their number, `step` that of the first change of the operation, `lineage` the note it is of, and
--- `author` who made it: 'human', or the name of a program, compared without case.
+-- `author` who made it: 'human', or the name of a program, compared without case. `sources` are names as JSON, '' for
+-- none.
 CREATE TABLE changes (
     seq {integer} PRIMARY KEY, version {integer} NOT NULL, step {integer} NOT NULL, path {text} NOT NULL, new_path {text},
     at {text} NOT NULL, op {text} NOT NULL, who {text} NOT NULL, tool {text} NOT NULL, reason {text} NOT NULL,
-    before {text}, after {text}, trash {text}, kind {text} NOT NULL, lineage {integer} NOT NULL, author {text} NOT NULL
+    before {text}, after {text}, trash {text}, kind {text} NOT NULL,
+    session {text} NOT NULL, sources {text} NOT NULL, lineage {integer} NOT NULL, author {text} NOT NULL
 );
 CREATE INDEX changes_by_version ON changes (version);
 CREATE INDEX changes_by_path ON changes (path);

@@ -308,6 +308,9 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     caller: Caller = {"who": _author(call.client, call.grant), "tool": tool.name}
     if call.is_by_person:
         caller["kind"] = "human"
+    if call.session is not None:
+        caller["session"] = call.session.id
+        caller["sources"] = call.session.sources()
     reply = tool(store, caller, validated, call.session)
     return replace(reply, notices=tuple(store.extension.take_notices()))
 

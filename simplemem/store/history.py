@@ -202,6 +202,9 @@ class NoteHistory:
             diff=difference,
             commit=commit,
             kind="human" if version.is_by_person else "agent",
+            group=version.group,
+            session=version.session,
+            sources=version.sources,
         )
 
     def _entry_of_commit(self, commit: NoteCommit, *, diff: bool) -> HistoryEntry:
@@ -222,6 +225,7 @@ class NoteHistory:
             version=_short_id(commit.commit),
             name=old_name or name,
             new_name=name if old_name else None,
+            group=_short_id(commit.commit),
             when=commit.when,
             op=commit.op,
             who=commit.who,

@@ -929,4 +929,6 @@ def author_of_call(by: AuthorArgs, tool: str) -> Author:
         who=by.get("who", ""),
         reason=by.get("reason", ""),
         kind=by.get("kind", ""),
+        session=by.get("session", ""),
+        sources=tuple(by.get("sources", ())),
     )

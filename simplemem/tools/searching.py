@@ -20,6 +20,7 @@ from simplemem.models import (
 from simplemem.tools import render
 from simplemem.tools.arguments import LinkFilterArgs, Mode, Name, Words, about, aliases, clamp
 from simplemem.tools.reading import list_memories
+from simplemem.tools.session import Session
 from simplemem.tools.short import ShortBacklink, ShortHit, shorten_backlink, shorten_hit
 from simplemem.tools.tool import Data, Reply, Result, tool
 
@@ -292,6 +293,7 @@ class ContextPack(Result):
 @tool("Build context", routes=("GET /context", "POST /context"))
 def build_context(
     store: EnhancedStore,
+    session: Session,
     where: LinkFilterArgs,
     query: str,
     budget_tokens: Annotated[
@@ -301,6 +303,8 @@ def build_context(
     """Collect the best passages about a question, with sources, within a token budget. Replaces a
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
+    names = [item["name"] for item in pack.items]
+    session.record_sources(reversed(names))  # the best is recorded last
 
     text = render.answer(
         _context_head(pack, render.line(query, 80), budget_tokens),

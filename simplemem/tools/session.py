@@ -1,9 +1,14 @@
-"""Track which text of each note a client has seen, so that it does not overwrite unseen text."""
+"""Track which text of each note a client has seen, so that it does not overwrite unseen text.
+
+The history names the session of a change, and the notes that were read in it before.
+"""
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,17 +21,39 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MAX_NOTES = 2000  # the oldest are forgotten
+_MAX_SOURCES = 10
 _MAX_CHANGES_SEARCHED = 10  # of a note, for the author of a text
 _SHORT_HASH_LENGTH = 12
+_ID_BYTES = 6
 
 
 class Session:
-    """The hash of the text that one client last saw of each note, by path. Thread-safe."""
+    """The hash of the text that one client last saw of each note, by path. Thread-safe.
+
+    Guards also which notes the client was shown last. `id` is the session's id in the history: no
+    two sessions have the same.
+    """
 
     def __init__(self) -> None:
         """Begin with a client that has seen no note."""
+        self.id = secrets.token_hex(_ID_BYTES)
         self._hashes: OrderedDict[str, str] = OrderedDict()
+        self._sources: OrderedDict[str, None] = OrderedDict()  # names, the last one read last
         self._lock = threading.Lock()
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the last 10 notes that the client was shown, latest first."""
+        with self._lock:
+            return tuple(reversed(self._sources))
+
+    def record_sources(self, names: Iterable[str]) -> None:
+        """Record that the client was shown these notes, or passages of them, in this order."""
+        with self._lock:
+            for name in names:
+                self._sources[name] = None
+                self._sources.move_to_end(name)
+            while len(self._sources) > _MAX_SOURCES:
+                self._sources.popitem(last=False)
 
     def known_hash(self, path: str) -> str | None:
         """Return the hash of the text that the client last saw at this path, or None."""
@@ -36,6 +63,7 @@ class Session:
     def record_read(self, memory: Memory) -> None:
         """Record that the client was shown a note, or a part of it with the hash of the whole."""
         self.record_hash(memory.path, memory.sha256)
+        self.record_sources([memory.name])
 
     def record_whole_write(self, saved: Saved) -> None:
         """Record that the client wrote the whole text of a note, which it therefore knows."""

@@ -58,12 +58,15 @@ Data = dict[str, Any]
 class Caller(TypedDict):
     """Who makes a change (the client's name and version) with which tool, for the history.
 
-    `kind` is "human" if a person makes it; without it, the store decides.
+    `kind` is "human" if a person makes it; without it, the store decides. `session` and `sources`
+    are there if the client has a session (`simplemem.models.AuthorArgs`).
     """
 
     who: str
     tool: str
     kind: NotRequired[Literal["human", "agent"]]
+    session: NotRequired[str]
+    sources: NotRequired[Sequence[str]]
 
 
 _ERROR_SCHEMA: Final = schema_of_fields(

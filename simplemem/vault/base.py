@@ -359,6 +359,8 @@ class WriteOperation(ABC):
             who=author.who,
             reason=author.reason,
             kind=author.kind,
+            session=author.session,
+            sources=author.sources,
         )
 
 

@@ -53,13 +53,16 @@ Kind = Literal["human", "agent", ""]
 class Author(NamedTuple):
     """Who requests a write, with which tool, and why. The history keeps it.
 
-    If `kind` is "", it is that of the vault's log, which is one for the whole process.
+    If `kind` is "", it is that of the vault's log, which is one for the whole process. `session`
+    and `sources` are those of a `Version`.
     """
 
     tool: str
     who: str = ""
     reason: str = ""
     kind: Kind = ""
+    session: str = ""
+    sources: tuple[str, ...] = ()
 
 
 class WriteResult(NamedTuple):
@@ -130,7 +133,7 @@ COMMAND_LINE = "command line"
 """The author in the history for a person who uses the commands."""
 
 _REQUIRED = ("id", "group", "path", "when", "op")
-_MAY_LACK = ("who", "tool", "reason", "kind")
+_MAY_LACK = ("who", "tool", "reason", "kind", "session")
 _TEXT_TYPES = frozenset((str, type(None)))
 _OPS = frozenset(get_args(Op))
 _ID = re.compile(r"v?[0-9]{1,15}")
@@ -141,7 +144,8 @@ class Version(NamedTuple):
     """A change of one note, as the log has it.
 
     All changes of an operation have one `group`, the id of the first. `new_path` is None unless the
-    note was moved.
+    note was moved. All changes of one session of a client have one `session`, "" if it is not
+    known. `sources` are the names of notes that were read in it before, latest first.
     """
 
     id: str
@@ -157,6 +161,8 @@ class Version(NamedTuple):
     after: str | None  # the sha256 of the text; None if the note was deleted
     trash: str | None = None  # the path of a deleted file in the trash
     kind: Kind = ""
+    session: str = ""
+    sources: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -187,6 +193,9 @@ class Version(NamedTuple):
         if self.kind:
             return self.kind == "human"
         return self.who == COMMAND_LINE and "_" not in self.tool
+
+
+_TEXT_FIELDS = tuple(name for name in Version._fields if name != "sources")
 
 
 def format_version(number: int) -> str:
@@ -250,7 +259,11 @@ def read_version(fields: object) -> Version | None:
     if not isinstance(fields, dict):
         return None
 
-    texts: dict[str, Any] = {name: fields.get(name) for name in Version._fields}
+    sources = _read_sources(fields.get("sources"))
+    if sources is None:
+        return None
+
+    texts: dict[str, Any] = {name: fields.get(name) for name in _TEXT_FIELDS}
     if not _TEXT_TYPES.issuperset(map(type, texts.values())):
         return None  # a field is neither a text nor null
     if None in map(texts.get, _REQUIRED):
@@ -262,7 +275,21 @@ def read_version(fields: object) -> Version | None:
 
     for name in _MAY_LACK:
         texts[name] = texts[name] or ""
-    return Version(**texts)
+    return Version(**texts, sources=sources)
+
+
+def _read_sources(value: object) -> tuple[str, ...] | None:
+    """Return the sources that a field of a line contains; None if they are not a list of texts.
+
+    Old lines of the log have no such field, which is read as no sources.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        return None
+    if not all(isinstance(source, str) for source in value):
+        return None
+    return tuple(value)
 
 
 def _parse_line(line: bytes) -> Version | None:

@@ -11,6 +11,8 @@ from bare_client import Bare
 from mcp import Client
 from sdk_client import both, connected, run, text_of
 
+from simplemem.store import open_store
+
 Write = Callable[[str, str | bytes], Path]
 
 READ_TEXT = "Oolong.\n"
@@ -301,3 +303,46 @@ def test_a_client_without_a_token_cannot_pass_for_one_in_the_history(tmp_path: P
         bare.call("create_memory", name="a", content="x")
         versions = bare.call("memory_history", name="a")["structuredContent"]["versions"]
     assert [version["who"] for version in versions] == ["ida:claude-ai 1"]
+
+
+@both
+def test_the_history_names_the_session_of_a_change_and_the_notes_that_were_read_in_it(
+    vault: Path, write: Write, mode: str
+) -> None:
+    write("tea.md", READ_TEXT)
+    write("milk.md", "Milk comes first.\n")
+    write("water.md", "Water is boiled.\n")
+
+    async def body() -> None:
+        async with connected(vault, mode) as client:
+            await _call(client, "create_memory", name="first", content="One.")
+            await _call(client, "read_memory", name="tea")
+            await _call(client, "build_context", query="what comes first, milk?")
+            await client.read_resource("memory://water")
+            await _call(client, "create_memory", name="second", content="Two.")
+            await _call(client, "search_memories", query="boiled")
+            await _call(client, "change_tag", name="first", tag="done")
+
+    run(body)
+    with open_store(vault) as store:
+        tagged, second, first = store.history()
+    assert first.session
+    assert {second.session, tagged.session} == {first.session}
+    assert first.sources == ()
+    assert second.sources[0] == "water"
+    assert second.sources[-1] == "tea"
+    assert "milk" in second.sources
+    assert tagged.sources == second.sources
+
+
+def test_two_sessions_of_one_client_have_different_ids_in_the_history(vault: Path) -> None:
+    for name in ("first", "second"):
+        with Bare(vault) as client:
+            client.initialize()
+            client.call("create_memory", name=name, content="A note.")
+    with open_store(vault) as store:
+        store.create("third", "By a person.")
+        third, second, first = store.history()
+    assert first.session != second.session
+    assert third.session == ""
+    assert third.sources == ()

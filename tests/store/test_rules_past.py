@@ -197,3 +197,26 @@ def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(
         write("other/plan x.md", "Seen.\n")
         person.sync()
         assert [change.path for change in person.plan_fixes(only=("links",)).changes] == ["tea.md"]
+
+
+def test_a_change_does_not_name_sources_that_are_hidden_or_that_were_moved_to_a_hidden_place(
+    opened: Open, write: Write, vault: Path
+) -> None:
+    write("tea.md", "Oolong.\n")
+    write("mint.md", "Fresh.\n")
+    write("Private/diary.md", f"{CANARY} drinks oolong.\n")
+    quetzal = write(f"{CANARY}.md", "A bird.\n")
+    sources = ["mint", "Private/diary", CANARY, "gone"]
+    with opened() as person:
+        person.sync()
+        person.create("gone", "Deleted later.")
+        person.delete("gone")
+        person.update("tea", append="Milk.", who="eve", session="s1", sources=sources)
+        assert person.history("tea")[0].sources == tuple(sources)
+
+    quetzal.rename(vault / "Private/bird.md")
+    with opened(hidden=["Private/"]) as store:
+        store.sync()
+        change = store.history("tea")[0]
+    assert change.session == "s1"
+    assert change.sources == ("mint", "gone")

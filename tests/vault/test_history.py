@@ -263,3 +263,39 @@ def test_it_is_looked_at_again_after_some_hours(vault: Path) -> None:
     assert not opened.history.is_pruning_due()
     os.utime(vault / ".simplemem/history/thinned", (1_500_000_000, 1_500_000_000))
     assert opened.history.is_pruning_due(), "after some hours it is"
+
+
+def test_a_line_of_the_log_without_session_and_sources_is_read_as_having_none(vault: Path) -> None:
+    author = Author("update_memory", session="s1", sources=("tea", "milk"))
+    opened = FolderVault(vault)
+    opened.create("a.md", b"one", author)
+    opened.create("b.md", b"two", author)
+    opened.create("c.md", b"three", author)
+    newest = next(opened.history.log.backwards())
+    assert newest.session == "s1"
+    assert newest.sources == ("tea", "milk")
+
+    old, damaged, new = map(json.loads, log_of(vault).read_bytes().splitlines())
+    del old["session"], old["sources"]
+    damaged["sources"] = ["tea", 7]
+    lines = [json.dumps(line).encode() + b"\n" for line in (old, damaged, new)]
+    log_of(vault).write_bytes(b"".join(lines))
+
+    opened = FolderVault(vault)
+    versions = list(opened.history.log.backwards())
+    assert [version.path for version in versions] == ["c.md", "a.md"]
+    assert versions[1].session == ""
+    assert versions[1].sources == ()
+
+
+def test_the_log_has_the_first_ten_sources_of_a_change_and_masks_secrets_in_them(
+    vault: Path,
+) -> None:
+    key = "AKIA2Q7XN4PL5RJ3WVA7"
+    sources = (f"keys/{key}", *(f"note {number}" for number in range(20)))
+    opened = FolderVault(vault)
+    opened.create("a.md", b"one", Author("create_memory", sources=sources))
+    version = next(opened.history.log.backwards())
+    assert len(version.sources) == 10
+    assert version.sources[1:3] == ("note 0", "note 1")
+    assert key not in log_of(vault).read_text()

@@ -40,7 +40,7 @@ from simplemem.index.terms.integrity import find_damage
 from simplemem.index.terms.writer import is_merge_due
 
 T = TypeVar("T")
-SCHEMA = "9"  # the version of the tables; those of another version are made anew
+SCHEMA = "10"  # the version of the tables; those of another version are made anew
 _OWN_STATEMENTS = Path(__file__).with_name("schema.sql")
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SELECT_STATE = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"

@@ -490,7 +490,7 @@ def _as_our_error(error: apsw.Error) -> Exception:
 
 # -- the file
 
-SCHEMA_VERSION = 21
+SCHEMA_VERSION = 22
 APPLICATION_ID = 0x736D656D  # "smem"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID_OFFSET = 68  # in the header of an SQLite file

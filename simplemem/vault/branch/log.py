@@ -246,6 +246,8 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
             before=None,
             after=None,
             kind=trailers["Kind"],  # type: ignore[arg-type]  # checked below, as are the others
+            session=trailers.get("Session", ""),
+            sources=tuple(json.loads(trailers.get("Sources", "[]"))),
         )
         versions.append(version)
 
@@ -366,6 +368,7 @@ def message_of(versions: Sequence[Version]) -> str:
         "Reason": first.reason,
         "Version": first.group,
         "Kind": first.kind,
+        "Session": first.session,
     }
     steps = [[version.op, version.path, version.new_path] for version in versions]
 
@@ -373,6 +376,8 @@ def message_of(versions: Sequence[Version]) -> str:
     for key, value in trailers.items():
         if value:
             lines.append(f"Simplemem-{key}: {one_line(value)}")
+    if first.sources:
+        lines.append(f"Simplemem-Sources: {json.dumps(first.sources)}")
     lines.append(f"Simplemem-Steps: {json.dumps(steps)}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -45,6 +45,8 @@ from simplemem.vault.values import (
 
 LOG = f"{OWN_FOLDER}/history/log.jsonl"
 _TAIL_BYTES = 1 << 13  # of the log are read first: most callers need only the last few changes
+_MAX_SOURCES = 10  # of a change
+_MAX_SOURCE_LENGTH = 1000  # no name is longer on any system
 
 
 class Log:
@@ -177,16 +179,20 @@ class Log:
         who: str,
         reason: str,
         kind: Kind = "",
+        session: str = "",
+        sources: Sequence[str] = (),
     ) -> list[Version]:
         """Return the changes of one operation, numbered from `first`; they are not logged yet.
 
         Each step has the fields `path` and `op` of a `Version`, and may have `new_path`, `before`,
         `after` and `trash`, which are else None. The time is now. Without a `kind`, that of
-        this log is recorded. Secrets in `who` and `reason` are masked, and long texts are cut.
+        this log is recorded. Of `sources`, the first 10 are. Secrets in `who`, `reason` and
+        `sources` are masked, and long texts are cut.
         """
         # Secrets are masked: the log is never pruned, and git may contain it too.
         author = _without_secrets(who)
         purpose = _without_secrets(reason)
+        names = [_without_secrets(source) for source in sources[:_MAX_SOURCES]]
         common: dict[str, Any] = {
             "group": format_version(first),
             "when": format_time(datetime.now(UTC)),
@@ -197,6 +203,8 @@ class Log:
             "new_path": None,
             "before": None,
             "after": None,
+            "session": session[:100],
+            "sources": tuple(name[:_MAX_SOURCE_LENGTH] for name in names),
         }
 
         versions = []
