@@ -20,6 +20,7 @@ from linear import HOSTILE, grows_too_fast
 
 import simplemem
 from simplemem.features.conversations.trait_rules import trait_languages
+from simplemem.features.facts.day_language import day_languages
 from simplemem.features.facts.message_rules import message_rules
 from simplemem.features.facts.small_talk import courtesy_languages
 from simplemem.features.facts.unstated import unstated_patterns
@@ -37,6 +38,7 @@ MADE_WHILE_RUNNING = {  # words, to the letter
 }
 TABLES_MADE_WHILE_RUNNING = {
     "features/conversations/trait_rules.py": trait_languages,
+    "features/facts/day_language.py": day_languages,
     "features/facts/message_rules.py": message_rules,
     "features/facts/small_talk.py": courtesy_languages,
     "features/facts/unstated.py": unstated_patterns,

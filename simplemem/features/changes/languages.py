@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from simplemem.features.pattern_pieces import fill_braces
 from simplemem.note.stems import stem
 
 Words = frozenset[str]
@@ -24,7 +25,6 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:[.:@'-][^\W_]+)*")
 # "GPs": no stemmer takes their plural off.
 _ACRONYM_PLURAL: Final = re.compile(r"\b([A-Z]{2,6})s\b")
 _POSSESSIVE_ENDING: Final = re.compile(r"['’]s\b")
-_PIECE: Final = re.compile(r"\{(?P<name>[a-z_]+)\}")
 _GROUP: Final = re.compile(r"\(\?P<(?P<name>[a-z]+)\d*>")
 
 
@@ -241,19 +241,7 @@ class _LanguageReader:
 
     def _compile(self, source: str) -> re.Pattern[str]:
         """Return a pattern with all its `{pieces}` filled in."""
-        return re.compile(_number_groups(_fill_pieces(source, self._pieces)))
-
-
-def _fill_pieces(source: str, pieces: Mapping[str, str]) -> str:
-    """Return a pattern in which the text of a piece replaces each `{name}`.
-
-    A piece may contain other pieces. Raise KeyError if a piece does not exist.
-    """
-    while True:
-        filled = _PIECE.sub(lambda piece: pieces[piece["name"]], source)
-        if filled == source:
-            return filled
-        source = filled
+        return re.compile(_number_groups(fill_braces(source, self._pieces)))
 
 
 def _number_groups(source: str) -> str:

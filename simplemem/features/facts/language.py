@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from simplemem.features.pattern_pieces import fill_braces
 from simplemem.note.small_letters import in_small_letters
 from simplemem.note.stems import stem
 
@@ -26,7 +27,6 @@ _MATCHES_NOTHING: Final = "(?!)"
 _WORD_LISTS_OF_LANGUAGE: Final = ("empty", "own", "no", "likes", "telling")
 """The lists whose words tell one language from another."""
 
-_REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(
     r"""
@@ -135,15 +135,7 @@ class Language:
 
         Raise KeyError if one of them does not exist.
         """
-
-        def source_of(reference: re.Match[str]) -> str:
-            return self.sources[reference[1]]
-
-        while True:
-            filled = _REFERENCE.sub(source_of, source)
-            if filled == source:
-                return re.compile(source)
-            source = filled
+        return re.compile(fill_braces(source, self.sources))
 
     def has(self, list_name: str, words: Iterable[str]) -> bool:
         """Return whether a word list contains at least one of some words.

@@ -131,6 +131,15 @@ def test_a_duration_sets_an_end_that_lies_ahead() -> None:
         ("Ich bin bis zum 20.3. krank.", "2027-03-20"),
         ("Ich habe frei bis einschließlich 1. Dezember.", "2026-12-01"),
         ("Je suis à Lyon jusqu'à vendredi.", "2026-11-27"),
+        ("Je suis à Lyon jusqu'au 15 juin.", "2027-06-15"),
+        ("Je suis à Lyon jusqu'au 15 juillet.", "2027-07-15"),
+        ("Je suis à Lyon jusqu'à fin juillet.", "2027-07-31"),
+        # The next 29 February is in 2028.
+        ("I'm in Rome until 29 February.", "2028-02-29"),
+        ("I'm in Rome until February 29.", "2028-02-29"),
+        ("Estoy en Lisboa hasta el 29 de febrero.", "2028-02-29"),
+        ("Ich bin bis zum 29.2. krank.", "2028-02-29"),
+        ("The visa expires on 30 February.", ""),
         # An appointment is over when its day is.
         ("Hospital rang with a date, Monday 7th December, I have to be there for 7.", "2026-12-07"),
         ("Funeral's Wednesday, 11 at St. Albert's.", "2026-11-25"),
