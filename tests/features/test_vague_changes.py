@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 from simplemem.features.changes import read_change
-from simplemem.features.changes.vague import (
-    Mention,
-    find_about,
-    find_possibly_outdated,
-    read_vague_change,
-)
+from simplemem.features.changes.mentions import Mention, find_about, find_possibly_outdated
+from simplemem.features.changes.vague import read_vague_change
 
 SAID = datetime(2026, 2, 10, 9, tzinfo=UTC)
 NEXT_DAY = SAID + timedelta(days=1)
@@ -132,3 +128,13 @@ def test_a_number_that_is_said_to_be_wrong_puts_an_old_fact_in_doubt(
 
 def test_a_wrong_number_that_nobody_stated_puts_nothing_in_doubt() -> None:
     assert in_doubt("It is from 10 to 12 and not from 9.", "The class has 12 people.") == []
+
+
+def test_a_fact_with_several_other_numbers_is_one_fact() -> None:
+    fact = "Weight 84 kg, pulse 71, sugar 112."
+    assert in_doubt("Weight 81 kg, pulse 62, sugar 98.", fact, "I have 2 cats in Rome.") == [fact]
+
+
+@pytest.mark.parametrize("fact", ["Entro el 4 de mayo.", "Entro el 18 de mayo."])
+def test_of_two_numbers_behind_one_word_either_may_be_the_new_one(fact: str) -> None:
+    assert in_doubt("No entro el 4 de mayo, entro el 18 de mayo.", fact) == [fact]

@@ -23,7 +23,7 @@ from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.facts.day_language import day_languages
 from simplemem.features.facts.message_rules import message_rules
 from simplemem.features.facts.small_talk import courtesy_languages
-from simplemem.features.facts.unstated import unstated_patterns
+from simplemem.features.facts.unstated import unstated_languages
 from simplemem.features.graph.attributes import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
@@ -41,7 +41,7 @@ TABLES_MADE_WHILE_RUNNING = {
     "features/facts/day_language.py": day_languages,
     "features/facts/message_rules.py": message_rules,
     "features/facts/small_talk.py": courtesy_languages,
-    "features/facts/unstated.py": unstated_patterns,
+    "features/facts/unstated.py": unstated_languages,
 }
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}

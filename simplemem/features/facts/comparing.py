@@ -7,12 +7,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import StatedSubject, read_change, subject_of
-from simplemem.features.changes.vague import (
-    Mention,
-    find_about,
-    find_possibly_outdated,
-    read_vague_change,
-)
+from simplemem.features.changes.mentions import Mention, find_about, find_possibly_outdated
+from simplemem.features.changes.vague import read_vague_change
 from simplemem.features.fact import Fact
 from simplemem.features.facts.ends import end_of_appointment
 from simplemem.features.facts.outdating import facts_put_in_doubt

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from simplemem.features.changes.vague import read_vague_change
 from simplemem.features.facts.small_talk import is_small_talk
@@ -24,10 +25,31 @@ from simplemem.note.small_letters import in_small_letters
 _FOLDER: Final = Path(__file__).parent / "words" / "unstated"
 _LANGUAGE_CODES: Final = ("en", "es", "de", "fr")
 _MAX_CHARACTERS: Final = 400  # a longer sentence is taken for a statement
-_KINDS: Final = ("question", "condition", "sarcasm", "chatter")
-_NAMING_KINDS: Final = ("anchor", "lasting", "authorities", "instruction")
 _NUMBER: Final = re.compile(r"\d")
 _NAME: Final = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][a-zà-ÿ]")
+
+_Kind = Literal["stated", "unstated", "small talk"]
+
+
+@dataclass(frozen=True)
+class _Language:
+    """The patterns of one language, as its file in `words/unstated/` has them.
+
+    All but `not_own` match a sentence as `_plain` returns it.
+    """
+
+    question: re.Pattern[str]  # without its question mark
+    condition: re.Pattern[str]
+    sarcasm: re.Pattern[str]
+    chatter: re.Pattern[str]  # the weather, moods, the assistant itself, requests
+    hearsay: re.Pattern[str]  # words of others
+    authorities: re.Pattern[str]  # others whose words are true: "my doctor"
+    instruction: re.Pattern[str]  # from now on, perhaps as a question: "can you always …"
+    forget: re.Pattern[str]  # a request to forget; its groups are the topic
+    goes_on: re.Pattern[str]  # the beginning of a sentence that goes on with another one
+    anchor: re.Pattern[str]  # a word that tells something to look up: "my", "never"
+    lasting: re.Pattern[str]  # what says how things are, and not only what happened
+    not_own: re.Pattern[str] | None = None  # matches a sentence as it was written
 
 
 def stated_sentences(sentences: Sequence[str]) -> list[str]:
@@ -40,18 +62,29 @@ def stated_sentences(sentences: Sequence[str]) -> list[str]:
     if requests:
         return requests
 
-    are_empty = [_is_empty(sentence) for sentence in sentences]
     stated: list[str] = []
     follows_unstated = False
-    for sentence, is_empty in zip(sentences, are_empty, strict=True):
-        if is_empty:
-            follows_unstated = follows_unstated or is_unstated(sentence)
-        elif follows_unstated and _goes_on(sentence):
-            continue
-        else:
+    for sentence in sentences:
+        kind = _kind_of(sentence)
+        if kind == "unstated":
+            follows_unstated = True
+        elif kind == "stated" and not (follows_unstated and _goes_on(sentence)):
             stated.append(sentence)
-
     return [] if _is_only_chat(sentences, stated) else stated
+
+
+def _kind_of(sentence: str) -> _Kind:
+    """Return whether a sentence states something, is unstated, or is small talk.
+
+    An instruction from now on states something, although it may be a question: "Can you stop giving
+    me recipes with aubergine?" The sentence is no request to forget something.
+    """
+    text = _plain(sentence)
+    if any(language.instruction.search(text) for language in unstated_languages()):
+        return "stated"
+    if is_unstated(sentence):
+        return "unstated"
+    return "small talk" if is_small_talk(sentence) else "stated"
 
 
 def _is_only_chat(sentences: Sequence[str], stated: Sequence[str]) -> bool:
@@ -60,24 +93,10 @@ def _is_only_chat(sentences: Sequence[str], stated: Sequence[str]) -> bool:
     `stated` are those that state something. A sentence that asks, mocks or requests makes the
     message no mere chat.
     """
-    small_talk_count = sum(map(is_small_talk, sentences))
-    if len(sentences) < 2 or len(stated) + small_talk_count != len(sentences):
+    beside_small_talk = [sentence for sentence in sentences if not is_small_talk(sentence)]
+    if len(sentences) < 2 or beside_small_talk != stated:
         return False
     return all(_names_nothing(sentence) for sentence in stated)
-
-
-def _is_empty(sentence: str) -> bool:
-    """Return whether a sentence is small talk or states nothing.
-
-    A request to forget something is not empty, and neither is an instruction from now on, although
-    it may be a question: "Can you stop giving me recipes with aubergine?"
-    """
-    if topic_to_forget(sentence):
-        return False
-    text = _plain(sentence)
-    if any(patterns["instruction"].search(text) for patterns in unstated_patterns()):
-        return False
-    return is_small_talk(sentence) or is_unstated(sentence)
 
 
 def topic_to_forget(sentence: str) -> str:
@@ -86,10 +105,11 @@ def topic_to_forget(sentence: str) -> str:
     It is in small letters, as in "callum and the course".
     """
     text = _plain(sentence[:_MAX_CHARACTERS])
-    for patterns in unstated_patterns():
-        match = patterns["forget"].search(text)
-        if match is not None:
-            return next(filter(None, match.groups()), "").strip()
+    for language in unstated_languages():
+        request = language.forget.search(text)
+        if request is not None:
+            topics = [topic for topic in request.groups() if topic]
+            return topics[0].strip()
     return ""
 
 
@@ -104,10 +124,9 @@ def is_own(sentence: str) -> bool:
     Small talk does not. A fact with a key is read only in such a sentence. This is stricter than
     `is_unstated`.
     """
-    patterns_of_languages = unstated_patterns()
-    not_own = [patterns["not_own"] for patterns in patterns_of_languages if "not_own" in patterns]
-    if any(pattern.search(sentence) for pattern in not_own):
-        return False
+    for language in unstated_languages():
+        if language.not_own is not None and language.not_own.search(sentence):
+            return False
     return not is_small_talk(sentence)
 
 
@@ -120,28 +139,28 @@ def is_unstated(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS or statement_to_forget(sentence):
         return False
     text = _plain(sentence)
-    return any(_is_unstated_in(patterns, text) for patterns in unstated_patterns())
+    return any(_is_unstated_in(language, text) for language in unstated_languages())
 
 
-def _is_unstated_in(patterns: Mapping[str, re.Pattern[str]], text: str) -> bool:
+def _is_unstated_in(language: _Language, text: str) -> bool:
     """Return whether a text is such a sentence by the patterns of one language."""
-    if any(patterns[kind].search(text) for kind in _KINDS):
-        return True
-    if patterns["hearsay"].search(text) is None:
-        return False
-    return patterns["authorities"].search(text) is None
+    for pattern in (language.question, language.condition, language.sarcasm, language.chatter):
+        if pattern.search(text):
+            return True
+    is_hearsay = language.hearsay.search(text) is not None
+    return is_hearsay and language.authorities.search(text) is None
 
 
 def _goes_on(sentence: str) -> bool:
     """Return whether a sentence goes on with one before it, and names nothing by itself."""
-    text = _plain(sentence)
     if _NUMBER.search(sentence):
         return False
-    if any(patterns["goes_on"].search(text) for patterns in unstated_patterns()):
+    text = _plain(sentence)
+    if any(language.goes_on.search(text) for language in unstated_languages()):
         return True
     if _NAME.search(sentence):
         return False
-    return not any(patterns["anchor"].search(text) for patterns in unstated_patterns())
+    return not any(language.anchor.search(text) for language in unstated_languages())
 
 
 def _names_nothing(sentence: str) -> bool:
@@ -149,13 +168,16 @@ def _names_nothing(sentence: str) -> bool:
 
     It has no number, no name, no word such as "my", "never" or "is", and tells no change.
     """
-    text = _plain(sentence)
     if _NUMBER.search(sentence) or _NAME.search(sentence) or read_vague_change(sentence):
         return False
-    for patterns in unstated_patterns():
-        if any(patterns[kind].search(text) for kind in _NAMING_KINDS):
-            return False
-    return True
+    text = _plain(sentence)
+    return not any(_says_what_lasts(language, text) for language in unstated_languages())
+
+
+def _says_what_lasts(language: _Language, text: str) -> bool:
+    """Return whether a text says in a language what somebody may look up later."""
+    patterns = (language.anchor, language.lasting, language.authorities, language.instruction)
+    return any(pattern.search(text) for pattern in patterns)
 
 
 def _plain(sentence: str) -> str:
@@ -163,13 +185,22 @@ def _plain(sentence: str) -> str:
     return in_small_letters(sentence).rstrip(".! ")
 
 
-@lru_cache(maxsize=1)
-def unstated_patterns() -> tuple[Mapping[str, re.Pattern[str]], ...]:
-    """Return the patterns of each language by name, those of English first."""
+@cache
+def unstated_languages() -> tuple[_Language, ...]:
+    """Return the patterns of all languages, those of English first.
+
+    Their files are read by the first call.
+    """
     return tuple(_load(code) for code in _LANGUAGE_CODES)
 
 
-def _load(code: str) -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns of a language by name. Raise re.error if one is not valid."""
+def _load(code: str) -> _Language:
+    """Return the patterns of a language.
+
+    Raise TypeError or re.error if its file is not complete.
+    """
     table = tomllib.loads((_FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
-    return {name: compile_pattern(source, pieces={}) for name, source in table.items()}
+    patterns: dict[str, re.Pattern[str]] = {}
+    for name, source in table.items():
+        patterns[name] = compile_pattern(source, pieces={})
+    return _Language(**patterns)
