@@ -24,6 +24,7 @@ from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.models import AUTHOR_SEPARATOR
 from simplemem.profiles.profile import Profile
+from simplemem.server.client_log import ClientKey, ClientLog
 from simplemem.server.prompts import get_prompt, list_prompts
 from simplemem.server.resources import Resources
 from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
@@ -54,10 +55,15 @@ _COMMIT: Final = "simplemem/commit"
 _STRUCTURED: Final = "structured_content"
 
 
-def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor) -> Server[Any]:
+def assemble(
+    profile: Profile,
+    tools: tuple[Tool, ...],
+    executor: StoreExecutor,
+    clients: ClientLog | None = None,
+) -> Server[Any]:
     """Return a server of the SDK for a profile on a store, for any transport.
 
-    Tells the executor which tools the client sees.
+    Tells the executor which tools the client sees. `clients` records who sends requests.
     """
     executor.tools = tools
     sessions = Sessions()
@@ -87,6 +93,8 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor)
         **options,
     )
     server.middleware.append(partial(_handle_request, executor))
+    if clients is not None:
+        server.middleware.append(partial(_record_client, clients))
     return server
 
 
@@ -256,6 +264,15 @@ async def _handle_request(
     if isinstance(answer, dict) and "structuredContent" in answer:
         answer["structuredContent"] = ctx.lifespan_context.get(_STRUCTURED, {})
     return answer
+
+
+async def _record_client(clients: ClientLog, ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Record which client sends a request, as middleware of the SDK, and return the answer."""
+    grant = grant_of(ctx)
+    token_name = "" if grant is None else grant.name
+    key = ClientKey(token_name, client_name(ctx))
+    clients.record(key, is_tool_call=ctx.method == "tools/call")
+    return await call_next(ctx)
 
 
 async def _wait_for_commit(executor: StoreExecutor, commit: str) -> None:

@@ -56,6 +56,7 @@ class Access:
         guesses: Counts the wrong tokens of each address.
         challenge: The header `WWW-Authenticate` of an answer that asks for a token.
         has_tls: Whether this server speaks TLS itself.
+        on_use: Called with the grant of each request that has one.
     """
 
     authenticate: Callable[[str], Awaitable[Grant | None]]
@@ -66,6 +67,7 @@ class Access:
     guesses: GuessLimiter
     challenge: str = "Bearer"
     has_tls: bool = False
+    on_use: Callable[[Grant], None] = lambda _grant: None
 
 
 class AuthMiddleware:
@@ -118,6 +120,8 @@ class AuthMiddleware:
         if not _is_open(path):
             grant = await self._identify(scope, headers, origin)
         scope["grant"] = grant
+        if grant is not None:
+            self._access.on_use(grant)
 
         spend = partial(self._limiter.count_bytes, grant)
         body = LimitedBody(receive, spend, exchange.is_revoked)

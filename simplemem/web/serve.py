@@ -33,6 +33,7 @@ from simplemem.web.http_connection import HTTPConnection, uvicorn_limits
 from simplemem.web.limits import GuessLimiter
 from simplemem.web.metrics import Metrics
 from simplemem.web.rendering import Renderer
+from simplemem.web.token_use import TokenUse
 from simplemem.web.tokens import Grant, Tokens, owners_token, token_folder
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault
@@ -75,7 +76,8 @@ def serve_http(
     _silence_refusals()
 
     registry = VaultRegistry({vault.name: vault for vault in vaults}, stateless=stateless)
-    app = _create_app(registry, address, tokens, issuer, sse=sse)
+    token_use = TokenUse(tokens.path.parent)
+    app = _create_app(registry, address, tokens, token_use, issuer, sse=sse)
     config = _create_config(app, address)
 
     def announce() -> None:
@@ -84,6 +86,7 @@ def serve_http(
     server = _create_server(config, address, announce)
     exit_code = _run_to_end(server, listening, registry, address, streams)
     registry.close()
+    token_use.write()
     if exit_code == 0:
         log.info("the server has stopped")
     flush_logs()
@@ -108,11 +111,18 @@ def _create_issuer(settings: HttpSettings) -> Issuer | None:
 
 
 def _create_app(
-    registry: VaultRegistry, address: Address, tokens: Tokens, issuer: Issuer | None, *, sse: bool
+    registry: VaultRegistry,
+    address: Address,
+    tokens: Tokens,
+    token_use: TokenUse,
+    issuer: Issuer | None,
+    *,
+    sse: bool,
 ) -> ASGIApp:
     """Return the application: the routes of all vaults, behind the checks of every request.
 
     Tokens are those of the server and, if there is an issuer, those of the authorization server.
+    `token_use` records when they are used.
     """
     sessions = BrowserSessions(tokens, address.port, is_secure=address.is_https)
     guesses = GuessLimiter()
@@ -129,9 +139,15 @@ def _create_app(
         challenge = issuer.challenge
         more_routes.extend(issuer.routes)
 
-    renderer = Renderer()
+    services = pages.PageServices(
+        sessions=sessions,
+        guesses=guesses,
+        renderer=Renderer(),
+        tokens=tokens,
+        token_use=token_use,
+    )
     for vault in registry.vaults.values():
-        more_routes.extend(pages.routes(registry, vault, sessions, guesses, renderer))
+        more_routes.extend(pages.routes(registry, vault, services))
 
     access = Access(
         authenticate=authenticate,
@@ -142,6 +158,7 @@ def _create_app(
         guesses=guesses,
         challenge=challenge,
         has_tls=bool(address.certificate),
+        on_use=token_use.record,
     )
 
     def protect(app: ASGIApp, metrics: Metrics) -> AuthMiddleware:

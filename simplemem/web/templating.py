@@ -7,6 +7,7 @@ what `simplemem.web.rendering` makes of a note.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -59,6 +60,7 @@ def _environment() -> Environment:
     )
     environment.filters["last_part"] = _last_part
     environment.filters["minute"] = _format_minute
+    environment.filters["seconds"] = _format_seconds
     environment.filters["signal"] = _format_signal
     environment.globals["diff_lines"] = _split_diff
     environment.globals["history_url"] = _history_url
@@ -89,6 +91,13 @@ def _format_minute(timestamp: str | None) -> str:
     if timestamp is None:
         return ""
     return timestamp[:_MINUTE_LENGTH].replace("T", " ")
+
+
+def _format_seconds(seconds: int | None) -> str:
+    """Return a time in seconds since 1970 as a date and a minute in UTC, or "never" for None."""
+    if seconds is None:
+        return "never"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _format_signal(value: object) -> str:

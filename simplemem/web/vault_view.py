@@ -21,6 +21,7 @@ from mcp.server.lowlevel import Server
 
 from simplemem.profiles.profile import Profile
 from simplemem.server.calls import assemble
+from simplemem.server.client_log import ClientLog
 from simplemem.server.executor import Companion, StoreExecutor
 from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
@@ -90,9 +91,9 @@ class VaultView:
     """A vault as one grant sees it, for MCP and for the other routes.
 
     `only` are the places of the vault that the view shows; () for the whole vault. Guards the
-    executor with the store, the sessions of MCP, the feed of changes, and the number of requests in
-    progress. A view of a part of a vault (`only`) opens its store for the first
-    request, and the registry closes it when it is idle.
+    executor with the store, the sessions of MCP and their clients, the feed of changes, and the
+    number of requests in progress. A view of a part of a vault (`only`) opens its store for the
+    first request, and the registry closes it when it is idle.
     """
 
     def __init__(self, vault: MountedVault, only: tuple[str, ...], *, stateless: bool) -> None:
@@ -100,7 +101,8 @@ class VaultView:
         self.only = only
         self.executor = _create_executor(vault, only)
         self.feed = ChangeFeed(self.executor.on_change)
-        self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor)
+        self.clients = ClientLog()
+        self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor, self.clients)
         self.manager = HTTPSessions(
             self.server, stateless=stateless, max_request_body_size=MAX_BODY_BYTES
         )

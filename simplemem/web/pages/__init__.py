@@ -6,6 +6,7 @@ page works without the script, and fetches nothing from other hosts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -14,13 +15,15 @@ from starlette.routing import Route
 
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.pages import graph, health, history, note, search, sign_in
+from simplemem.web.pages import agents, graph, health, history, note, search, sign_in
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import error_page
 from simplemem.web.problem_documents import HTTPError
 from simplemem.web.rendering import Renderer
 from simplemem.web.routing import API, route
 from simplemem.web.static_files import send_static_file
+from simplemem.web.token_use import TokenUse
+from simplemem.web.tokens import Tokens
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault
 
@@ -28,26 +31,36 @@ if TYPE_CHECKING:
     from simplemem.web.tokens import Grant
 
 
-def routes(
-    registry: VaultRegistry,
-    vault: MountedVault,
-    sessions: BrowserSessions,
-    guesses: GuessLimiter,
-    renderer: Renderer,
-) -> list[Route]:
-    """Return the routes of the page of one vault.
+@dataclass(frozen=True, kw_only=True)
+class PageServices:
+    """What the pages of all vaults of a server share.
 
-    `sessions` are those of all browsers, `guesses` counts wrong tokens, and `renderer` makes the
-    HTML of notes.
+    Attributes:
+        sessions: The sessions of all browsers.
+        guesses: Counts the wrong tokens of each address.
+        renderer: Makes the HTML of notes.
+        tokens: The tokens of the server.
+        token_use: When each token was used last.
     """
+
+    sessions: BrowserSessions
+    guesses: GuessLimiter
+    renderer: Renderer
+    tokens: Tokens
+    token_use: TokenUse
+
+
+def routes(registry: VaultRegistry, vault: MountedVault, services: PageServices) -> list[Route]:
+    """Return the routes of the page of one vault."""
     page = PageRoutes(registry, vault)
     return [
         *search.routes(page),
-        *note.routes(page, renderer),
+        *note.routes(page, services.renderer),
         *history.routes(page),
         *graph.routes(page),
         *health.routes(page),
-        *sign_in.routes(vault, sessions, guesses),
+        *agents.routes(page, services.tokens, services.token_use),
+        *sign_in.routes(vault, services.sessions, services.guesses),
         route(f"{vault.prefix}/static/{{file:path}}", send_static_file, ["GET"]),
     ]
 

@@ -15,7 +15,17 @@ from tests.web.conftest import Served
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("/", "/?q=plan", "/note/Plan", "/history/Plan", "/today", "/tags", "/doctor", "/note/none")
+PAGES = (
+    "/",
+    "/?q=plan",
+    "/note/Plan",
+    "/history/Plan",
+    "/today",
+    "/tags",
+    "/doctor",
+    "/agents",
+    "/note/none",
+)
 
 NOTE = "# Plan\n\nSee [[Other]] and #idea.\n\n- [ ] a task\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 
