@@ -9,6 +9,7 @@ from simplemem.store.extension import ExtensionAPI, Read
 from simplemem.store.similarity import Answers, Likeness, Pinned, as_words
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
+from simplemem.vault.values import Version
 
 __all__ = [
     "Answers",
@@ -26,6 +27,7 @@ __all__ = [
     "Progress",
     "Read",
     "SyncReport",
+    "Version",
     "as_words",
     "change_file",
     "falling_scores",

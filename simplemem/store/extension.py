@@ -22,6 +22,7 @@ from simplemem.store.edits import check_text
 from simplemem.store.factory import StoreParts
 from simplemem.store.former_names import FormerNote
 from simplemem.store.similarity import Answers, Likeness, Pinned
+from simplemem.store.undo import find_undone
 from simplemem.store.vault_index import author_of_call
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.values import Entry, Version
@@ -242,12 +243,42 @@ class ExtensionAPI:
         """
         return self._parts.index.since(mark)
 
-    def changes(self, *, after: int = 0) -> list[Version]:
+    def changes(
+        self, *, after: int = 0, since: str = "", limit: int | None = None
+    ) -> list[Version]:
         """Return the changes in the log whose number is greater than `after`, newest first.
 
-        Changes of hidden notes are left out.
+        Changes of hidden notes are left out. With `since`, a date or a version, earlier changes are
+        left out too. At most those of the latest `limit` operations are returned; None means all.
+        Raises NotFound for an unknown version and Invalid for what is no date.
         """
-        return self._parts.changes.recent(after=after)
+        if since:
+            moment = self._parts.texts.moment_of(since, start=True)
+            after = max(after, moment.number)
+        return self._parts.changes.recent(limit, after=after)
+
+    def operation(self, version: str) -> list[Version]:
+        """Return all changes of the operation that a version belongs to, oldest first.
+
+        Changes of hidden notes are left out. Raises NotFound if there is no such version.
+        """
+        change = self._parts.changes.find(version)
+        return self._parts.changes.step(change.group)
+
+    def find_undone(self, versions: Iterable[Version]) -> dict[str, str]:
+        """Return which of these operations are undone, each with the operation to undo for a redo.
+
+        `versions` are changes, newest first, and operations are named by their groups. An operation
+        that was undone together with everything by its author has "".
+        """
+        return find_undone(versions)
+
+    def text_of_version(self, sha256: str, *paths: str) -> bytes | None:
+        """Return the text that has a hash, from the history or one of the paths; None if it is lost.
+
+        `sha256` is that of a visible change. The paths are read as they are now.
+        """
+        return self._parts.texts.text_of(sha256, *paths)
 
     def last_version(self) -> int:
         """Return the number of the last change, hidden ones included; 0 if there is none."""

@@ -532,6 +532,27 @@ def _in_effect(operations: _Operations) -> Iterator[str]:
                 restored_texts[path] = new_sha256
 
 
+def find_undone(versions: Iterable[Version]) -> dict[str, str]:
+    """Return the operations that are undone at present, each with the operation to undo for a redo.
+
+    `versions` are changes, newest first, and operations are named by their groups. An operation
+    that was undone together with everything by its author has "": it cannot be redone alone. Undos
+    are absent.
+    """
+    operations = _operations_of(versions)
+    in_effect = list(_in_effect(operations))
+
+    undone = {}
+    for group in operations.keys() - set(in_effect):
+        if operations[group][0].op != "undo":
+            undone[group] = ""
+    for group in in_effect:
+        target = _undone_operation(group, operations)
+        if target in undone:
+            undone[target] = group
+    return undone
+
+
 def _is_undone_by_author(changes: Iterable[Version], restored_texts: dict[str, str | None]) -> bool:
     """Return whether a later undo by author took an operation back; update `restored_texts`.
 

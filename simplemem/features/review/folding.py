@@ -1,0 +1,302 @@
+"""From the log of changes to what a person reviews: operations, items, and groups of items. Pure.
+
+An operation is one step of the history, which one undo takes back. An item is one operation, or
+several in which one session went on changing the same note. A group has the items of one session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from simplemem.features.review.inbox import NoteChange
+from simplemem.features.review.state import PersonalReview, fingerprint_of
+from simplemem.note.names import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from simplemem.store import Version
+
+_MAX_PAUSE: Final = timedelta(minutes=30)  # within a session whose id is not known
+_FOLDED_OPS: Final = ("create", "update", "move")
+_COPIED_BY: Final = "sync"  # the tool of changes that another machine made
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step of the history by an agent: what it did to each note, and how it stands.
+
+    `version` is the id of its first change. `undo` is the operation that undid it: None if none
+    did, and "" if it was undone with everything by its author. `undone_at` is the time of that undo
+    in UTC; "" if there is none, or if it is not known.
+    """
+
+    version: str
+    number: int
+    when: str
+    who: str
+    tool: str
+    reason: str
+    session: str
+    sources: tuple[str, ...]
+    notes: tuple[NoteChange, ...]
+    fingerprints: tuple[str, ...]
+    undo: str | None
+    undone_at: str
+    is_kept: bool
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether the operation is undone at present."""
+        return self.undo is not None
+
+
+@dataclass(slots=True)
+class Item:
+    """Operations that are reviewed together, the oldest first. There is at least one."""
+
+    operations: list[Operation]
+
+    @property
+    def first(self) -> Operation:
+        """The first operation, which names the item."""
+        return self.operations[0]
+
+    @property
+    def last(self) -> Operation:
+        """The last operation."""
+        return self.operations[-1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the person still has to decide: the operations are in effect, and not kept."""
+        return not self.first.is_kept and not self.first.is_undone
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The ids of the operations."""
+        return tuple(operation.version for operation in self.operations)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """What identifies the changes of all operations."""
+        return tuple(
+            fingerprint for operation in self.operations for fingerprint in operation.fingerprints
+        )
+
+    @property
+    def notes(self) -> tuple[NoteChange, ...]:
+        """What became of each note, from before the first operation to after the last."""
+        if len(self.operations) == 1:
+            return self.first.notes
+        first = self.first.notes[0]
+        last = self.last.notes[0]
+        name = last.current_name
+        new_name = name if name != first.name else None
+        return (NoteChange(_joint_op(first, new_name), first.name, new_name, first.before, last.after),)
+
+    @property
+    def op(self) -> str:
+        """What was done: the operation of the notes, or "batch" if these differ."""
+        ops = {note.op for note in self.notes}
+        if len(ops) == 1:
+            return ops.pop()
+        # The links that a move rewrites are changes of the same operation.
+        return "move" if "move" in ops and ops <= {"move", "update"} else "batch"
+
+    @property
+    def tool(self) -> str:
+        """The names of the tools, each once."""
+        return ", ".join(_unique(operation.tool for operation in self.operations))
+
+    @property
+    def reason(self) -> str:
+        """The reasons that the agent gave, each once."""
+        return "; ".join(_unique(operation.reason for operation in self.operations))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What the agent had read before one of the operations, the latest first."""
+        latest_first = reversed(self.operations)
+        return tuple(_unique(name for operation in latest_first for name in operation.sources))
+
+    def may_continue_with(self, operation: Operation) -> bool:
+        """Return whether an operation of the same session goes on changing the same note.
+
+        It does if it began with the text that the item left, and is reviewed and undone like it.
+        """
+        if not _is_foldable(self.last) or not _is_foldable(operation):
+            return False
+        is_alike = (self.last.is_kept, self.last.is_undone) == (
+            operation.is_kept,
+            operation.is_undone,
+        )
+        last = self.last.notes[0]
+        note = operation.notes[0]
+        is_continued = last.current_name == note.name and last.after == note.before
+        return is_alike and is_continued
+
+
+@dataclass(slots=True)
+class Group:
+    """The items of one session of an agent. `last_number` is that of its last change."""
+
+    who: str
+    session: str
+    started: str
+    ended: str
+    last_number: int
+    items: list[Item] = field(default_factory=list)
+    _latest_items: dict[str, Item] = field(default_factory=dict)
+
+    def add(self, operation: Operation) -> None:
+        """Add an operation to the item that it continues, or as an item of its own."""
+        self.ended = operation.when
+        self.last_number = operation.number
+
+        item = self._latest_items.get(operation.notes[0].name)
+        if item is not None and item.may_continue_with(operation):
+            item.operations.append(operation)
+        else:
+            item = Item([operation])
+            self.items.append(item)
+        self._latest_items[operation.notes[0].current_name] = item
+
+
+def read_operations(
+    versions: Sequence[Version], undone: Mapping[str, str], review: PersonalReview
+) -> list[Operation]:
+    """Return the operations by agents among the changes, which are newest first, oldest first.
+
+    `undone` has the operation that undid each of those that are undone. Undos that an agent made
+    are left out, because what they undid is shown as undone; so is what was copied from another
+    machine, and texts that were only found after a crash.
+    """
+    times = {version.group: version.when for version in versions}
+    operations = []
+    for group, changes in groupby(versions, attrgetter("group")):
+        oldest_first = [change for change in changes if change.op != "recovered"][::-1]
+        if not oldest_first:
+            continue
+        first = oldest_first[0]
+        if first.is_by_person or first.op == "undo" or first.tool == _COPIED_BY:
+            continue
+        undo = undone.get(group)
+        undone_at = times.get(undo or "", "")
+        operations.append(_read_operation(oldest_first, undo, undone_at, review))
+    operations.reverse()
+    return operations
+
+
+def _read_operation(
+    changes: Sequence[Version], undo: str | None, undone_at: str, review: PersonalReview
+) -> Operation:
+    """Return the operation that consists of some changes, the oldest first."""
+    first = changes[0]
+    fingerprints = fingerprints_of(changes)
+    return Operation(
+        version=first.group,
+        number=first.number,
+        when=first.when,
+        who=first.who,
+        tool=first.tool,
+        reason=first.reason,
+        session=first.session,
+        sources=first.sources,
+        notes=tuple(_note_change(change) for change in changes),
+        fingerprints=fingerprints,
+        undo=undo,
+        undone_at=undone_at,
+        is_kept=review.has_kept(fingerprints),
+    )
+
+
+def fingerprints_of(changes: Iterable[Version]) -> tuple[str, ...]:
+    """Return what identifies some changes in the logs of all machines, in their order."""
+    return tuple(
+        fingerprint_of(change.when, change.path, change.new_path, change.before, change.after)
+        for change in changes
+    )
+
+
+def _note_change(change: Version) -> NoteChange:
+    """Return what a change did to its note."""
+    new_name = None
+    if change.new_path is not None:
+        new_name = name_of(change.new_path)
+    return NoteChange(change.op, name_of(change.path), new_name, change.before, change.after)
+
+
+def group_by_session(operations: Iterable[Operation]) -> list[Group]:
+    """Return operations, which are oldest first, by session, the latest session first.
+
+    Operations without a session belong together if they have the same author, and none of them is
+    more than 30 minutes after the one before.
+    """
+    groups: dict[tuple[str, str], Group] = {}
+    finished = []
+    for operation in operations:
+        key = (operation.who, operation.session)
+        group = groups.get(key)
+        if group is not None and not operation.session and _is_pause(group.ended, operation.when):
+            finished.append(group)
+            group = None
+        if group is None:
+            group = Group(
+                operation.who,
+                operation.session,
+                started=operation.when,
+                ended=operation.when,
+                last_number=operation.number,
+            )
+            groups[key] = group
+        group.add(operation)
+
+    finished += groups.values()
+    return sorted(finished, key=attrgetter("last_number"), reverse=True)
+
+
+def matching(groups: Iterable[Group], condition: Callable[[Item], bool]) -> Iterator[Group]:
+    """Yield the groups with those items that meet a condition, the newest first.
+
+    Groups without such an item are left out.
+    """
+    for group in groups:
+        items = [item for item in group.items if condition(item)]
+        if items:
+            items.sort(key=lambda item: item.last.number, reverse=True)
+            yield replace(group, items=items)
+
+
+def _is_pause(earlier: str, later: str) -> bool:
+    """Return whether more than 30 minutes lie between two times of the log.
+
+    A time that cannot be read counts as no pause.
+    """
+    try:
+        pause = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    except (ValueError, TypeError):
+        return False
+    return pause > _MAX_PAUSE
+
+
+def _is_foldable(operation: Operation) -> bool:
+    """Return whether an operation may be part of a larger item: it wrote one note."""
+    return len(operation.notes) == 1 and operation.notes[0].op in _FOLDED_OPS
+
+
+def _joint_op(first: NoteChange, new_name: str | None) -> str:
+    """Return what several changes did to a note: created, moved or updated it."""
+    if first.before is None:
+        return "create"
+    return "update" if new_name is None else "move"
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are not empty, each once, in order."""
+    return [text for text in dict.fromkeys(texts) if text]

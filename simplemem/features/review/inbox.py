@@ -1,0 +1,223 @@
+"""The values of a review: the inbox, its groups and items, and what became of an action."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from simplemem.models import Value
+
+LAST_LOOK = "last look"
+"""As `since` of a filter: what was changed after the person last kept, undid or commented."""
+
+PartKind = Literal["same", "added", "removed"]
+
+
+class InboxFilter(Value):
+    """Which changes an inbox has, for whom, and which part of the list.
+
+    `person` is whose review it is: "kept" is recorded per person. `agent` is an author of the
+    history, `folder` a folder of the vault, and `since` a date, a version or `LAST_LOOK`; "" stands
+    for all. With `only_unreviewed`, what the person has kept is left out, and what was undone more
+    than a day ago.
+    """
+
+    person: str
+    agent: str = ""
+    folder: str = ""
+    since: str = ""
+    only_unreviewed: bool = True
+    limit: int = 25
+    offset: int = 0
+
+
+class Comment(Value):
+    """What a person wrote about a change. `when` is a time in UTC."""
+
+    who: str
+    when: str
+    text: str
+
+
+class NoteChange(Value):
+    """What became of one note.
+
+    `name` is the note before, and `new_name` its name after a move, else None. `before` and `after`
+    are the hashes of its text; None for no note.
+    """
+
+    op: str
+    name: str
+    new_name: str | None
+    before: str | None
+    after: str | None
+
+    @property
+    def current_name(self) -> str:
+        """The name of the note after the change."""
+        return self.new_name or self.name
+
+
+class TextPart(Value):
+    """A part of a line, and whether the change added or removed it."""
+
+    kind: PartKind
+    text: str
+
+
+class ChangedLine(Value):
+    """A line of a note that a change added, removed or changed, in parts."""
+
+    parts: tuple[TextPart, ...]
+
+
+class TextReview(Value):
+    """What the texts before and after a change show at a glance.
+
+    `lines` are the first changed lines; `has_more` says whether there are others. `warnings` are
+    sentences without a full stop. `problem` says why the texts could not be compared; "" if they
+    could.
+    """
+
+    words_added: int = 0
+    words_removed: int = 0
+    lines: tuple[ChangedLine, ...] = ()
+    has_more: bool = False
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class ReviewItem(Value):
+    """One thing to review: an operation, or several changes that a session made to one note.
+
+    `version` is the id of the first operation, and the permanent name of the item. `versions` are
+    the ids of all its operations, oldest first; pass them to keep, undo or redo what was shown.
+    `notes` are what became of each note, from the first operation to the last. `sources` are the
+    notes that the agent had read in the session before. `undone_by` is the version of the undo, ""
+    if the item is in effect; `can_redo` is false if it was undone together with everything by its
+    author. `is_new` says that the change was made after the person last looked.
+    """
+
+    version: str
+    versions: tuple[str, ...]
+    op: str
+    notes: tuple[NoteChange, ...]
+    when: str
+    who: str
+    tool: str
+    reason: str
+    sources: tuple[str, ...]
+    text: TextReview
+    is_kept: bool
+    is_undone: bool
+    can_redo: bool
+    is_new: bool
+    comments: tuple[Comment, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the first note, after the change."""
+        return self.notes[0].current_name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the person still has to decide: the change is in effect, and not kept."""
+        return not self.is_kept and not self.is_undone
+
+
+class InboxGroup(Value):
+    """What one agent changed in one session. `items` are those of the page, newest first.
+
+    `started` and `ended` are the times of the first and the last change, in UTC. `versions` are the
+    operations of the session that are still to be reviewed, also those on other pages.
+    """
+
+    who: str
+    session: str
+    started: str
+    ended: str
+    items: tuple[ReviewItem, ...]
+    versions: tuple[str, ...]
+
+
+class Inbox(Value):
+    """A page of the changes by agents, grouped by agent and session, newest first.
+
+    `left` counts the items that pass the filter and that the person still has to review, `total`
+    all that pass it, and `new` those that are left and were made after the person last looked.
+    `next_offset` is that of the next page, None on the last. `agents` and `folders` are those of
+    all changes, for a filter. `last_look` is when the person last kept, undid or commented; "" if
+    never. `is_complete` is false if the log has older operations, which are not listed.
+    """
+
+    groups: tuple[InboxGroup, ...]
+    left: int
+    new: int
+    total: int
+    next_offset: int | None
+    agents: tuple[str, ...]
+    folders: tuple[str, ...]
+    last_look: str
+    is_complete: bool
+
+
+class SimilarNote(Value):
+    """A note that resembles the one that was changed.
+
+    `is_duplicate` says that the two have nearly the same words; `shared` is the share of words that
+    both have, from 0 to 1.
+    """
+
+    name: str
+    title: str
+    shared: float
+    is_duplicate: bool
+
+
+class Contradiction(Value):
+    """A statement of a change that may contradict another statement.
+
+    `name` is the note that has the other one, `said` the words of the change, `other` those of that
+    note, and `why` says in what they differ.
+    """
+
+    name: str
+    said: str
+    other: str
+    why: str
+
+
+class ItemDetails(Value):
+    """What is looked up only for one item that a person opens.
+
+    `texts` are the notes of the item with their texts before and after.
+    """
+
+    item: ReviewItem
+    texts: tuple[NoteTexts, ...]
+    similar: tuple[SimilarNote, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+class NoteTexts(Value):
+    """A note of an item, with its texts before and after the change; "" for no note.
+
+    `problem` says why a text is missing; "" if both are known.
+    """
+
+    note: NoteChange
+    old: str
+    new: str
+    problem: str
+
+
+class ActionResult(Value):
+    """What became of an action on one version.
+
+    `what` says what was done. If nothing was done, `error` says why, and `hint` what to do.
+    """
+
+    version: str
+    is_done: bool
+    what: str = ""
+    error: str = ""
+    hint: str = ""

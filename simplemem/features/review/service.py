@@ -1,0 +1,387 @@
+"""The review of one store: the inbox, and what a person does with its items."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Unpack
+
+from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.features.review.folding import (
+    Group,
+    Item,
+    fingerprints_of,
+    group_by_session,
+    matching,
+    read_operations,
+)
+from simplemem.features.review.inbox import (
+    LAST_LOOK,
+    ActionResult,
+    Inbox,
+    InboxFilter,
+    InboxGroup,
+    NoteChange,
+    NoteTexts,
+    ReviewItem,
+    TextReview,
+)
+from simplemem.features.review.state import PersonalReview, ReviewLog
+from simplemem.features.review.text_review import review_texts
+from simplemem.features.service import FeatureService
+from simplemem.models import AuthorArgs, is_called
+from simplemem.note.dates import format_log_time
+from simplemem.note.names import path_of
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore, Version
+
+_MAX_OPERATIONS: Final = 2000  # the latest ones, in which the inbox looks
+_MAX_TEXT_REVIEWS: Final = 2000  # that are remembered
+_UNDONE_STAYS: Final = timedelta(days=1)  # in the list of what is to be reviewed
+_MAX_COMMENT: Final = 4000  # characters
+_MAX_NOTES: Final = 20  # of one item whose texts are compared for the list
+_LOST_TEXT: Final = "the text is no longer kept"
+
+
+def review_of(store: EnhancedStore) -> ReviewService:
+    """Return the review of a store, made on the first call."""
+    return ReviewService.of(store)
+
+
+class _Listing:
+    """All groups of the log as one person has reviewed them, and what was read with them."""
+
+    def __init__(
+        self, groups: Sequence[Group], review: PersonalReview, last_look: str, *, is_complete: bool
+    ) -> None:
+        self.groups = groups
+        self.review = review
+        self.last_look = last_look
+        self.is_complete = is_complete
+
+
+class ReviewService(FeatureService):
+    """The inbox of changes by agents, and its actions. Guards the reviews of texts that it made."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store. Callers use `review_of`, so that there is only one."""
+        super().__init__(store)
+        self._log = ReviewLog(store.extension, store.root)
+        self._text_reviews: OrderedDict[tuple[str | None, str | None], TextReview] = OrderedDict()
+        self._guard = threading.Lock()
+
+    # Reading
+
+    def inbox(self, conditions: InboxFilter) -> Inbox:
+        """Return a page of the changes by agents in the latest 2,000 operations.
+
+        Raises NotFound if `since` is an unknown version, and Invalid if it is no date.
+        """
+        listing = self._listing(conditions.person, conditions.since)
+        groups = list(matching(listing.groups, _condition(conditions, listing)))
+        items = [item for group in groups for item in group.items]
+        end = conditions.offset + conditions.limit
+        page = items[conditions.offset : end]
+        left = [item for item in items if item.is_open]
+        return Inbox(
+            groups=tuple(self._groups_of(groups, page, listing)),
+            left=len(left),
+            new=sum(item.last.when > listing.last_look for item in left),
+            total=len(items),
+            next_offset=end if end < len(items) else None,
+            agents=_agents_of(listing.groups),
+            folders=_folders_of(listing.groups),
+            last_look=listing.last_look,
+            is_complete=listing.is_complete,
+        )
+
+    def item(self, version: str, person: str) -> ReviewItem:
+        """Return the item that contains an operation, as a person has reviewed it.
+
+        `version` is that of any change of the operation. Raises NotFound if there is no such
+        version among the latest 2,000 operations, or if no agent made it.
+        """
+        group = self.extension.operation(version)[0].group
+        listing = self._listing(person)
+        for item in _items_of(listing.groups):
+            if group in item.versions:
+                return self._review_item(item, listing)
+        raise NotFound(
+            f"{version} is not in the review",
+            hint="The review has the latest changes by agents. The history has all changes.",
+        )
+
+    def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:
+        """Return the notes of an item with their texts before and after it."""
+        return tuple(self._texts_of(note) for note in item.notes)
+
+    def _listing(self, person: str, since: str = "") -> _Listing:
+        """Return all changes by agents, or those since a date or version, by session.
+
+        The date is ignored for `LAST_LOOK`, because it depends on the changes themselves.
+        """
+        date = "" if since == LAST_LOOK else since
+        versions = self.extension.changes(since=date, limit=_MAX_OPERATIONS)
+        review = self._log.review_of(person)
+        undone = self.extension.find_undone(versions)
+        operations = read_operations(versions, undone, review)
+        last_look = max(review.last_look, _last_undo(versions, person))
+        oldest = versions[-1].number if versions else 1
+        return _Listing(
+            group_by_session(operations),
+            review,
+            last_look,
+            is_complete=bool(date) or oldest <= 1,
+        )
+
+    def _groups_of(
+        self, groups: Sequence[Group], page: Sequence[Item], listing: _Listing
+    ) -> Iterator[InboxGroup]:
+        """Yield the groups that have items of a page, with these items."""
+        on_page = {id(item) for item in page}
+        for group in groups:
+            items = [item for item in group.items if id(item) in on_page]
+            if not items:
+                continue
+            yield InboxGroup(
+                who=group.who,
+                session=group.session,
+                started=group.started,
+                ended=group.ended,
+                items=tuple(self._review_item(item, listing) for item in items),
+                versions=tuple(
+                    version for item in group.items if item.is_open for version in item.versions
+                ),
+            )
+
+    def _review_item(self, item: Item, listing: _Listing) -> ReviewItem:
+        """Return an item with what its texts show."""
+        return ReviewItem(
+            version=item.first.version,
+            versions=item.versions,
+            op=item.op,
+            notes=item.notes,
+            when=item.last.when,
+            who=item.first.who,
+            tool=item.tool,
+            reason=item.reason,
+            sources=item.sources,
+            text=self._text_review_of(item.notes),
+            is_kept=item.first.is_kept,
+            is_undone=item.first.is_undone,
+            can_redo=all(operation.undo for operation in item.operations),
+            is_new=item.last.when > listing.last_look,
+            comments=listing.review.comments_on(item.fingerprints),
+        )
+
+    def _text_review_of(self, notes: Sequence[NoteChange]) -> TextReview:
+        """Return what the texts of some notes show: the lines of the first, the warnings of all."""
+        reviews = [self._review_texts_of(note) for note in notes[:_MAX_NOTES]]
+        if len(reviews) == 1:
+            return reviews[0]
+        warnings = [
+            f"{note.current_name}: {warning}"
+            for note, review in zip(notes, reviews, strict=False)
+            for warning in review.warnings
+        ]
+        return TextReview(
+            words_added=sum(review.words_added for review in reviews),
+            words_removed=sum(review.words_removed for review in reviews),
+            lines=reviews[0].lines,
+            has_more=True,
+            warnings=tuple(warnings),
+            problem=next((review.problem for review in reviews if review.problem), ""),
+        )
+
+    def _review_texts_of(self, note: NoteChange) -> TextReview:
+        """Return what the texts of a note show. Texts with the same hashes are read once."""
+        key = (note.before, note.after)
+        with self._guard:
+            review = self._text_reviews.get(key)
+        if review is not None:
+            return review
+
+        texts = self._texts_of(note)
+        if texts.problem:
+            return TextReview(problem=texts.problem)  # the text may be found again
+        review = review_texts(texts.old, texts.new)
+        with self._guard:
+            self._text_reviews[key] = review
+            if len(self._text_reviews) > _MAX_TEXT_REVIEWS:
+                self._text_reviews.popitem(last=False)
+        return review
+
+    def _texts_of(self, note: NoteChange) -> NoteTexts:
+        """Return the texts of a note before and after a change."""
+        paths = (path_of(note.current_name), path_of(note.name))
+        old = self._text_of(note.before, paths)
+        new = self._text_of(note.after, paths)
+        problem = _LOST_TEXT if old is None or new is None else ""
+        return NoteTexts(note, old or "", new or "", problem)
+
+    def _text_of(self, sha256: str | None, paths: Sequence[str]) -> str | None:
+        """Return the text that has a hash; "" for no note, None if the text is lost."""
+        if sha256 is None:
+            return ""
+        data = self.extension.text_of_version(sha256, *paths)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    # Actions
+
+    def keep(self, versions: Sequence[str], who: str) -> tuple[ActionResult, ...]:
+        """Record that a person has reviewed operations, and wants their changes to stay.
+
+        `versions` are those of `ReviewItem.versions`. Each has a result. Raises ReadOnly if the
+        vault may not be changed, and Unavailable if another process keeps the log locked.
+        """
+        kept, results = self._look_up(versions, "kept")
+        if kept:
+            self._log.record("kept", who, list(kept), _flatten(kept.values()))
+        return results
+
+    def comment(self, version: str, who: str, text: str) -> ActionResult:
+        """Record what a person says about an operation. It does not count as reviewed by that.
+
+        Raises Invalid for an empty or a very long text, and what `keep` raises.
+        """
+        text = text.strip()
+        if not text or len(text) > _MAX_COMMENT:
+            raise Invalid(
+                "a comment has from 1 to 4,000 characters", hint="Shorten it, or write a note."
+            )
+        found, results = self._look_up([version], "commented on")
+        if found:
+            self._log.record("comment", who, list(found), _flatten(found.values()), text)
+        return results[0]
+
+    def undo(self, versions: Sequence[str], **author: Unpack[AuthorArgs]) -> tuple[ActionResult, ...]:
+        """Undo operations, the newest first. Each is undone or not by itself, and has a result.
+
+        `versions` are those of `ReviewItem.versions`; the results have their order. Raises ReadOnly
+        if the vault may not be changed.
+        """
+        self.extension.must_be_writable()
+        results = {}
+        for version in sorted(set(versions), key=_order_of, reverse=True):
+            results[version] = self._undo_one(version, version, author)
+        return tuple(results[version] for version in dict.fromkeys(versions))
+
+    def redo(self, version: str, **author: Unpack[AuthorArgs]) -> ActionResult:
+        """Undo the undo of an operation. For an item of several, redo its oldest version first.
+
+        Raises ReadOnly if the vault may not be changed.
+        """
+        self.extension.must_be_writable()
+        try:
+            group = self.extension.operation(version)[0].group
+        except SimplememError as error:
+            return _failure(version, error)
+
+        versions = self.extension.changes(limit=_MAX_OPERATIONS)
+        undo = self.extension.find_undone(versions).get(group, "")
+        if not undo:
+            return ActionResult(
+                version,
+                is_done=False,
+                error=f"{version} is not undone by an undo of its own",
+                hint="Undo the undo in the history instead.",
+            )
+        return self._undo_one(version, undo, author)
+
+    def _undo_one(self, version: str, undone_version: str, author: AuthorArgs) -> ActionResult:
+        """Undo `undone_version`, and return the result of the action on `version`."""
+        try:
+            undone = self.store.undo(undone_version, **author)
+        except SimplememError as error:
+            return _failure(version, error)
+        return ActionResult(version, is_done=True, what=undone.what)
+
+    def _look_up(
+        self, versions: Sequence[str], action: str
+    ) -> tuple[dict[str, tuple[str, ...]], tuple[ActionResult, ...]]:
+        """Return the fingerprints of the operations that exist, and the results for all."""
+        found = {}
+        results = []
+        for version in dict.fromkeys(versions):
+            try:
+                changes = self.extension.operation(version)
+            except SimplememError as error:
+                results.append(_failure(version, error))
+                continue
+            found[version] = fingerprints_of(changes)
+            results.append(ActionResult(version, is_done=True, what=f"{action} {version}"))
+        return found, tuple(results)
+
+
+def _condition(conditions: InboxFilter, listing: _Listing) -> Callable[[Item], bool]:
+    """Return whether an item passes a filter, as a function."""
+    folder = conditions.folder.strip("/")
+    earliest = listing.last_look if conditions.since == LAST_LOOK else ""
+    undone_since = format_log_time(datetime.now(UTC) - _UNDONE_STAYS)
+
+    def passes(item: Item) -> bool:
+        """Return whether an item passes."""
+        if not is_called(item.first.who, conditions.agent):
+            return False
+        if folder and not any(_is_in(note, folder) for note in item.notes):
+            return False
+        if item.last.when <= earliest:
+            return False
+        if not conditions.only_unreviewed or item.is_open:
+            return True
+        return item.last.undone_at > undone_since and not item.first.is_kept
+
+    return passes
+
+
+def _is_in(note: NoteChange, folder: str) -> bool:
+    """Return whether a note is in a folder, or below it, before or after a change."""
+    return any(name.startswith(f"{folder}/") for name in (note.name, note.current_name))
+
+
+def _last_undo(versions: Sequence[Version], person: str) -> str:
+    """Return when a person last undid something among changes, newest first; "" if never."""
+    for version in versions:
+        if version.op == "undo" and version.is_by_person and is_called(version.who, person):
+            return version.when
+    return ""
+
+
+def _items_of(groups: Sequence[Group]) -> Iterator[Item]:
+    """Yield the items of all groups."""
+    for group in groups:
+        yield from group.items
+
+
+def _agents_of(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the authors of all changes, sorted."""
+    return tuple(sorted({group.who for group in groups if group.who}))
+
+
+def _folders_of(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the folders that contain a changed note, sorted. Their own folders are left out."""
+    folders = set()
+    for item in _items_of(groups):
+        for note in item.notes:
+            folder, _, _ = note.current_name.rpartition("/")
+            folders.add(folder)
+    return tuple(sorted(folders - {""}))
+
+
+def _order_of(version: str) -> int:
+    """Return the number of a version such as "v12"; 0 for another text."""
+    digits = version.removeprefix("v")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _flatten(fingerprints: Iterable[Sequence[str]]) -> list[str]:
+    """Return the fingerprints of several operations as one list."""
+    return [fingerprint for several in fingerprints for fingerprint in several]
+
+
+def _failure(version: str, error: SimplememError) -> ActionResult:
+    """Return the result of an action that was refused."""
+    return ActionResult(version, is_done=False, error=error.message, hint=str(error.hint or ""))
