@@ -19,7 +19,7 @@ _IGNORE_ORDERS: Final = (
     r"|\b(?:ignora|olvida)\w*\b[^.\n]{0,40}\b(?:instrucci\w+|reglas?)\b"
     r"|\b(?:ignore[zr]?|oublie[zr]?)\b[^.\n]{0,40}\b(?:instructions?|consignes?|r[eè]gles?)\b"
 )
-_KEEP_SECRET: Final = (
+_HIDE_FROM_USER: Final = (
     r"\b(?:do not|don't|never|without)\b[^.\n]{0,20}\b(?:tell|telling|mention\w*|inform\w*|"
     r"reveal\w*|show\w*|asking|ask)\b[^.\n]{0,20}\b(?:the )?(?:user|human|owner|operator)s?\b"
 )
@@ -39,15 +39,13 @@ _SEND_AWAY: Final = (
     r"|data|memor(?:y|ies)|history|environment)\b[^\n]{0,60}"
     r"(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.\w)"
 )
-_RUN_COMMAND: Final = (
-    r"\b(?:curl|wget)\b[^\n|]{0,200}\|\s{0,3}(?:sudo )?(?:ba|z)?sh\b"
-)
+_RUN_COMMAND: Final = r"\b(?:curl|wget)\b[^\n|]{0,200}\|\s{0,3}(?:sudo )?(?:ba|z)?sh\b"
 
 _RULES: Final = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
     for what, pattern in (
         ("tells agents to ignore their instructions", _IGNORE_ORDERS),
-        ("tells agents to keep something from the user", _KEEP_SECRET),
+        ("tells agents to keep something from the user", _HIDE_FROM_USER),
         ("gives agents a role or addresses them", _NEW_ROLE),
         ("imitates the marks of a prompt", _ROLE_MARKS),
         ("tells agents to send something away", _SEND_AWAY),

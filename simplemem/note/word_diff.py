@@ -48,9 +48,7 @@ def split_into_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def compare_blocks(
-    old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]
-) -> list[BlockChange]:
+def compare_blocks(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> list[BlockChange]:
     """Return what became of each block, in the order of the new text.
 
     A block is a sequence of words. A removed block is where it was in the old text.
@@ -91,8 +89,12 @@ def _pair_blocks(
     old_position = removed.start
     new_position = added.start
     for old_index, new_index in [*pairs, (removed.stop, added.stop)]:
-        changes += [BlockChange(index, None, is_changed=True) for index in range(old_position, old_index)]
-        changes += [BlockChange(None, index, is_changed=True) for index in range(new_position, new_index)]
+        changes += [
+            BlockChange(index, None, is_changed=True) for index in range(old_position, old_index)
+        ]
+        changes += [
+            BlockChange(None, index, is_changed=True) for index in range(new_position, new_index)
+        ]
         if old_index < removed.stop:
             changes.append(BlockChange(old_index, new_index, is_changed=True))
         old_position = old_index + 1

@@ -274,9 +274,10 @@ class ExtensionAPI:
         return find_undone(versions)
 
     def text_of_version(self, sha256: str, *paths: str) -> bytes | None:
-        """Return the text that has a hash, from the history or one of the paths; None if it is lost.
+        """Return the text that has a hash, from the history or one of the paths.
 
-        `sha256` is that of a visible change. The paths are read as they are now.
+        `sha256` is that of a visible change. The paths are read as they are now. Returns None if
+        the text is lost.
         """
         return self._parts.texts.text_of(sha256, *paths)
 

@@ -98,7 +98,9 @@ class Item:
         last = self.last.notes[0]
         name = last.current_name
         new_name = name if name != first.name else None
-        return (NoteChange(_joint_op(first, new_name), first.name, new_name, first.before, last.after),)
+        return (
+            NoteChange(_joint_op(first, new_name), first.name, new_name, first.before, last.after),
+        )
 
     @property
     def op(self) -> str:

@@ -257,7 +257,9 @@ class ReviewService(FeatureService):
             self._log.record("comment", who, list(found), _flatten(found.values()), text)
         return results[0]
 
-    def undo(self, versions: Sequence[str], **author: Unpack[AuthorArgs]) -> tuple[ActionResult, ...]:
+    def undo(
+        self, versions: Sequence[str], **author: Unpack[AuthorArgs]
+    ) -> tuple[ActionResult, ...]:
         """Undo operations, the newest first. Each is undone or not by itself, and has a result.
 
         `versions` are those of `ReviewItem.versions`; the results have their order. Raises ReadOnly

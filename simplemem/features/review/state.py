@@ -83,7 +83,7 @@ class PersonalReview:
 
     def comments_on(self, fingerprints: Iterable[str]) -> tuple[Comment, ...]:
         """Return the comments on some changes, the oldest first, each once."""
-        comments = []
+        comments: list[Comment] = []
         for fingerprint in fingerprints:
             for state in self._states:
                 comments += state.comments.get(fingerprint, ())
@@ -110,7 +110,12 @@ class ReviewLog:
         return PersonalReview(person, states)
 
     def record(
-        self, kind: str, who: str, versions: Collection[str], fingerprints: Collection[str], text: str = ""
+        self,
+        kind: str,
+        who: str,
+        versions: Collection[str],
+        fingerprints: Collection[str],
+        text: str = "",
     ) -> None:
         """Append an event, and sync it to the disk.
 

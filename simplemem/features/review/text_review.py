@@ -6,6 +6,7 @@ from typing import Final
 
 from simplemem.features.review.inbox import ChangedLine, TextPart, TextReview
 from simplemem.note.diff import changed_regions
+from simplemem.note.header import content_start, read_header
 from simplemem.note.instructions import added_instructions
 from simplemem.note.invisible import find_unseen
 from simplemem.note.secrets import added_secrets
@@ -31,10 +32,12 @@ def review_texts(old: str, new: str) -> TextReview:
     """
     warnings = tuple(find_warnings(old, new))
     if len(old) + len(new) > _MAX_CHARACTERS:
-        return TextReview(warnings=warnings, problem="the note is too large to compare word by word")
+        return TextReview(
+            warnings=warnings, problem="the note is too large to compare word by word"
+        )
 
-    old_lines = [split_into_words(line) for line in old.splitlines()]
-    new_lines = [split_into_words(line) for line in new.splitlines()]
+    old_lines = [split_into_words(line) for line in _lines_without_stamps(old)]
+    new_lines = [split_into_words(line) for line in _lines_without_stamps(new)]
     added = 0
     removed = 0
     lines = []
@@ -54,6 +57,22 @@ def review_texts(old: str, new: str) -> TextReview:
         has_more=len(lines) > _MAX_LINES,
         warnings=warnings,
     )
+
+
+def _lines_without_stamps(text: str) -> list[str]:
+    """Return the lines of a note, without the property that says when it was modified.
+
+    Every change writes that property, so it says nothing about a change.
+    """
+    header, body = _split_header(text)
+    header_lines = [line for line in header.splitlines() if not line.startswith("modified:")]
+    return header_lines + body.splitlines()
+
+
+def _split_header(text: str) -> tuple[str, str]:
+    """Return the frontmatter of a note with its fences, and the rest."""
+    start = content_start(text, read_header(text))
+    return text[:start], text[start:]
 
 
 def _parts_of(
@@ -93,11 +112,14 @@ def find_warnings(old: str, new: str) -> list[str]:
     They are about what the change added: orders to agents, secrets, and what a reader does not see;
     and about a large part that it removed. What the old text had already is left out.
     """
-    warnings = []
-    for instruction in added_instructions(old, new):
-        warnings.append(f"line {instruction.line} {instruction.what}: “{instruction.quote}”")
-    for secret in added_secrets(old, new):
-        warnings.append(f"line {secret.line} may contain a secret ({secret.kind}): {secret.shown}")
+    warnings = [
+        f"line {instruction.line} {instruction.what}: “{instruction.quote}”"
+        for instruction in added_instructions(old, new)
+    ]
+    warnings += [
+        f"line {secret.line} may contain a secret ({secret.kind}): {secret.shown}"
+        for secret in added_secrets(old, new)
+    ]
 
     known = {finding for finding, _ in find_unseen(old)}
     for finding, line in find_unseen(new):
@@ -111,9 +133,11 @@ def find_warnings(old: str, new: str) -> list[str]:
 
 
 def _describe_removal(old: str, new: str) -> str:
-    """Return how many lines of a note an edit removed, if it is a large part of them; else ""."""
-    old_lines = [line.strip() for line in old.splitlines() if line.strip()]
-    new_lines = [line.strip() for line in new.splitlines() if line.strip()]
+    """Return how many lines of a note's body an edit removed, if it is a large part; else ""."""
+    _, old_body = _split_header(old)
+    _, new_body = _split_header(new)
+    old_lines = [line.strip() for line in old_body.splitlines() if line.strip()]
+    new_lines = [line.strip() for line in new_body.splitlines() if line.strip()]
     if not new_lines:
         return ""  # a deletion, or an emptied note, shows that itself
 
