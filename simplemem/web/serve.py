@@ -146,6 +146,7 @@ def _create_app(
         tokens=tokens,
         token_use=token_use,
     )
+    more_routes.extend(pages.server_routes(registry, services))
     for vault in registry.vaults.values():
         more_routes.extend(pages.routes(registry, vault, services))
 

@@ -67,7 +67,7 @@ class Browser:
 
 def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Served]) -> None:
     server = serve()
-    server.api("PUT", "/memories/a", {"content": "a heron"})
+    server.api("PUT", "/memories/a", {"content": "a heron, grey"})
     for path in (
         "/",
         "/search?q=heron",
@@ -80,7 +80,7 @@ def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Ser
         "/latest",
     ):
         page = server.ask("GET", path, token=None, headers={"Accept": "text/html"})
-        assert page.status == 401 and b"heron" not in page.body and b"Sign in" in page.body
+        assert page.status == 401 and b"grey" not in page.body and b"Sign in" in page.body
     wrong = server.ask("POST", "/login", b"token=wrong&to=/", token=None, headers={
         "Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"})  # fmt: skip
     assert wrong.status == 401 and "set-cookie" not in wrong.headers

@@ -7,6 +7,7 @@ page works without the script, and fetches nothing from other hosts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -15,7 +16,7 @@ from starlette.routing import Route
 
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.pages import agents, graph, health, history, note, search, sign_in
+from simplemem.web.pages import agents, graph, health, history, note, search, sign_in, vault_list
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import error_page
 from simplemem.web.problem_documents import HTTPError
@@ -60,8 +61,22 @@ def routes(registry: VaultRegistry, vault: MountedVault, services: PageServices)
         *graph.routes(page),
         *health.routes(page),
         *agents.routes(page, services.tokens, services.token_use),
-        *sign_in.routes(vault, services.sessions, services.guesses),
+        *sign_in.routes(vault.prefix, services.sessions, services.guesses),
         route(f"{vault.prefix}/static/{{file:path}}", send_static_file, ["GET"]),
+    ]
+
+
+def server_routes(registry: VaultRegistry, services: PageServices) -> list[Route]:
+    """Return the routes of the list of vaults, if a server has several; else none.
+
+    The only vault of a server has its own home page there.
+    """
+    if "" in registry.vaults:
+        return []
+    return [
+        route("/", partial(vault_list.show_vaults, registry), ["GET"]),
+        *sign_in.routes("", services.sessions, services.guesses),
+        route("/static/{file:path}", send_static_file, ["GET"]),
     ]
 
 

@@ -38,6 +38,13 @@ class PageRoutes:
         return route(self.vault.prefix + path, endpoint, [method])
 
 
+def destination_of(request: Request) -> str:
+    """Return the path of a request with its query, to come back to after signing in."""
+    if request.method == "GET" and request.url.query:
+        return f"{request.url.path}?{request.url.query}"
+    return request.url.path
+
+
 async def _answer_signed_in(
     registry: VaultRegistry, vault: MountedVault, handler: Handler, right: Right, request: Request
 ) -> Response:
@@ -47,7 +54,7 @@ async def _answer_signed_in(
     handler, or a missing right, becomes the error page.
     """
     if request.scope.get("grant") is None:
-        return sign_in_page(vault, str(request.url.path))
+        return sign_in_page(vault.prefix, destination_of(request))
 
     try:
         grant = require_grant(request.scope, right)

@@ -85,15 +85,16 @@ def show_part(view: VaultView, template: str, /, **values: Any) -> Response:
     return html_response(template, prefix=view.vault.prefix, **values)
 
 
-def sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> Response:
+def sign_in_page(prefix: str, destination: str, problem: str = "") -> Response:
     """Return the page that asks for a token (401), and leads to `destination` afterwards.
 
-    `problem` says what was wrong with the last token, if there was one.
+    `prefix` is that of a vault, or "" for the whole server. `problem` says what was wrong with the
+    last token, if there was one.
     """
     return html_response(
         "sign_in.html",
         401,
-        prefix=vault.prefix,
+        prefix=prefix,
         title="Sign in",
         destination=destination,
         problem=problem,
