@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 if TYPE_CHECKING:
     from simplemem.features.conversations.service import ConversationService
     from simplemem.features.documents.knowledge_base import KnowledgeBase
+    from simplemem.features.documents.memories import MemoryService
     from simplemem.features.documents.service import DocumentService
     from simplemem.features.facts.service import FactService
     from simplemem.features.graph.service import KnowledgeGraph
@@ -27,6 +28,7 @@ __all__ = (
     "KnowledgeBase",
     "KnowledgeGraph",
     "LessonService",
+    "MemoryService",
     "ServiceOf",
 )
 
@@ -54,3 +56,4 @@ if not TYPE_CHECKING:
     KnowledgeBase = _service("documents.knowledge_base:knowledge_base_of")
     KnowledgeGraph = _service("graph.service:graph_of")
     LessonService = _service("lessons.service:lesson_service")
+    MemoryService = _service("documents.memories:memory_service")

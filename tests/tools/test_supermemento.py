@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.features.documents.service import document_service
+from simplemem.features.documents.memories import memory_service
 from simplemem.note import dates
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 
@@ -341,11 +341,11 @@ def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(
 ) -> None:
     asking = contract("supermemento")
     old, new = "My dentist is Ruth Marsh.", "I have a new dentist."
-    remembered = document_service(asking.store)
+    remembered = memory_service(asking.store)
     day("2026-01-10")
-    remembered.add_memory(old, "ann")
+    remembered.add(old, "ann")
     day("2026-06-20")
-    remembered.add_memory(new, "ann")
+    remembered.add(new, "ann")
     day("2026-11-22")
 
     rows = asking.json("list_memories", container_tag="ann")["memories"]
@@ -423,9 +423,9 @@ def test_a_passage_that_says_what_was_superseded_is_marked_as_outdated(
     assert "outdated" not in passage and "disputed" not in passage
 
     day("2026-06-20")
-    document_service(asking.store).add_memory("I moved to Leipzig.", "ann")
-    document_service(asking.store).add_memory("We changed the alarm code of the hut.", "ann")
-    document_service(asking.store).add_memory("I live in Rome.", "bob")
+    memory_service(asking.store).add("I moved to Leipzig.", "ann")
+    memory_service(asking.store).add("We changed the alarm code of the hut.", "ann")
+    memory_service(asking.store).add("I live in Rome.", "bob")
     [passage] = asking.json("superrag_search", **query)["results"]
     assert passage["outdated"] == passage["disputed"] == "2026-06-20T09:00:00Z"
     assert passage["outdated_sentences"] == ["I live in Hamburg."]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from simplemem.features.documents.extraction import ModelAnswer, ask_model
+from simplemem.features.documents.asking import ModelAnswer, ask_model
 from simplemem.features.documents.hits import Hit
 from simplemem.features.documents.service import DocumentService
+
+if TYPE_CHECKING:
+    from simplemem.providers.api import ChatModel
 
 _MAX_HITS: Final = 10  # hits that the model gets
 
@@ -17,7 +20,7 @@ def write_answer(
     documents: DocumentService,
     question: str,
     hits: Sequence[Hit],
-) -> ModelAnswer:
+) -> ModelAnswer[str]:
     """Let the chat model answer a question from the best hits, without those that are private.
 
     The answer is a text, or None. Without a model or without hits there is no reason for that. An
@@ -34,7 +37,14 @@ def write_answer(
             continue
         stated_at = hit.fact.valid_from if hit.fact is not None else None
         memories.append((_text_with_marks(hit), stated_at))
-    return ask_model(documents, chat, "answer", question, memories[:_MAX_HITS])
+
+    def answer(model: ChatModel) -> str:
+        # Imported here, since it is not needed without a model.
+        from simplemem.features.facts import language_model
+
+        return language_model.answer(documents, model, question, memories[:_MAX_HITS])
+
+    return ask_model(chat, answer)
 
 
 def _text_with_marks(hit: Hit) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.documents.asking import ask_model
 from simplemem.features.documents.document import Document
+from simplemem.features.documents.storage import text_of_document
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.clauses import clauses_of
@@ -17,7 +19,6 @@ from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import FactService
 from simplemem.models import AuthorArgs
-from simplemem.note.header import read_header
 from simplemem.note.properties import set_property
 
 if TYPE_CHECKING:
@@ -28,48 +29,12 @@ _LOCK_TIMEOUT: Final = 1.0  # seconds
 _CLOSE_TIMEOUT: Final = 2.0  # seconds
 
 
-class ModelAnswer(NamedTuple):
-    """The answer of the chat model to a task, or why there is none."""
-
-    answer: Any  # what the function of the task returns; None if that is empty or failed
-    method: str  # the name of the model, "none" without an answer
-    reason: str  # why there is no answer; "" if there is one
-
-
 class Extracted(NamedTuple):
     """The statements in a text, and how they were found."""
 
     statements: list[NewFact]
     method: str  # the name of the model, "" for rules
     remark: str  # on how the model read the text, or why it gave no usable answer; or ""
-
-
-def ask_model(
-    service: FeatureService,
-    chat: ChatModel | None,
-    task: str,
-    *arguments: Any,
-) -> ModelAnswer:
-    """Let the chat model do a task, such as "rewrite", and return its answer.
-
-    `task` is the name of a function in `facts/language_model.py`, and `arguments` are its arguments
-    behind the service and the model. An error of the model, or that there is no model, is the
-    reason in the answer and is not raised.
-    """
-    if chat is None:
-        return ModelAnswer(None, "none", "no model is configured")
-    # Imported here, since it is not needed without a model.
-    from simplemem.features.facts import language_model
-
-    do_task = getattr(language_model, task)
-    try:
-        answer = do_task(service, chat, *arguments)
-    except SimplememError as error:
-        reason = f"the model returned no usable answer: {error.message}"
-        return ModelAnswer(None, "none", reason)
-    if not answer:
-        return ModelAnswer(None, "none", "the model returned nothing usable")
-    return ModelAnswer(answer, chat.method, "")
 
 
 def extract_statements(
@@ -85,10 +50,17 @@ def extract_statements(
     the statements that rules found. They count only if there is no model, or it gives no usable
     answer: a model that answers with an empty list has found that there is no fact.
     """
-    answer, method, reason = ask_model(service, chat, "extract", text, existing)
+
+    def extract(model: ChatModel) -> tuple[list[NewFact], str]:
+        # Imported here, since it is not needed without a model.
+        from simplemem.features.facts import language_model
+
+        return language_model.extract(service, model, text, existing)
+
+    answer, method, reason = ask_model(chat, extract)
     if answer is None:
-        statements = _new_facts(by_rules)
-        return Extracted(statements, "", reason if chat else "")
+        remark = reason if chat else ""
+        return Extracted(_new_facts(by_rules), "", remark)
 
     statements, remark = answer
     return Extracted(statements, method, remark)
@@ -294,14 +266,6 @@ class FactExtraction:
         self._is_closing.set()
         if self._worker.ident is not None:
             self._worker.join(_CLOSE_TIMEOUT)
-
-
-def text_of_document(collection: NoteCollection[Document], path: str) -> str:
-    """Return the text of the document at a path, without its frontmatter, "" if there is none."""
-    read = next(iter(collection.extension.read([path])), None)
-    if read is None:
-        return ""
-    return read.text[read_header(read.text).body_start :].strip()
 
 
 def _normalize(text: str) -> str:

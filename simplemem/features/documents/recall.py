@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.answers import Edge, PinnedNote, RecallStep
+from simplemem.features.documents.asking import ask_model
 from simplemem.features.documents.candidates import Candidates, load_candidates
 from simplemem.features.documents.disputes import with_both_sides
-from simplemem.features.documents.extraction import ask_model
 from simplemem.features.documents.graph_walk import walk_from_question
 from simplemem.features.documents.hits import (
     Hit,
@@ -38,6 +38,7 @@ from simplemem.note.words import count_tokens, well_formed, words_in_order
 from simplemem.store import falling_scores
 
 if TYPE_CHECKING:
+    from simplemem.providers.api import ChatModel
     from simplemem.store import Answers, EnhancedStore
 
 _MAX_QUESTION: Final = 2_000  # characters
@@ -197,7 +198,13 @@ def _expand_query(
         log.add("hyde", is_used=False, reason="not requested")
         return f"{question} "
 
-    rewritten, method, problem = ask_model(documents, documents.chat, "rewrite", question)
+    def rewrite(model: ChatModel) -> str:
+        # Imported here, since it is not needed without a model.
+        from simplemem.features.facts import language_model
+
+        return language_model.rewrite(documents, model, question)
+
+    rewritten, method, problem = ask_model(documents.chat, rewrite)
     log.add("hyde", is_used=bool(rewritten), reason=problem or method)
     return f"{question} {rewritten or ''}"
 

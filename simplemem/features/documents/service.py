@@ -1,26 +1,24 @@
-"""Ingest texts, files and pages as documents, and change or delete what was remembered.
+"""The documents of a store: ingesting texts, files and pages, changing and deleting.
 
-A memory is a fact or a document. A new version of a document replaces the old text, which the
-history keeps.
+A new version of a document replaces the old text, which the history keeps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.features.agent_statements import NO_STATEMENTS, AgentStatements
-from simplemem.features.answers import IngestResult, RememberResult
+from simplemem.features.answers import IngestResult
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.documents.agent_facts import (
-    facts_beside,
-    traits_as_facts,
-    traits_of,
-    with_agent_facts,
+from simplemem.features.documents.agent_storing import (
+    add_agent_facts,
+    add_agent_traits,
+    check_replaced_facts,
 )
-from simplemem.features.documents.convert import SourceFile, convert, form_of
+from simplemem.features.documents.convert import convert, form_of
 from simplemem.features.documents.document import (
     DOCUMENT,
     Document,
@@ -29,19 +27,17 @@ from simplemem.features.documents.document import (
     new_document,
     title_from_text,
 )
-from simplemem.features.documents.extraction import (
-    FactExtraction,
-    extract_statements,
+from simplemem.features.documents.extraction import FactExtraction
+from simplemem.features.documents.storage import (
+    DocumentStorage,
+    DocumentVersion,
     text_of_document,
 )
-from simplemem.features.documents.storage import DocumentStorage, DocumentVersion
-from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import fact_service, no_memory_error
 from simplemem.features.facts.statements import statement_to_forget
-from simplemem.features.scope_profile import add_traits
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
@@ -54,18 +50,10 @@ if TYPE_CHECKING:
 
 _FORMS_WITH_TITLES: Final = ("html", "docx")  # their own title is preferred to the file name
 _FORMS_WITH_ORIGINAL: Final = ("pdf", "docx")  # the file is kept beside the note
-_NO_FACTS: Final = "Nothing was stored: the text states no fact."
-
-
-class MemoryChange(NamedTuple):
-    """A memory that was changed or deleted."""
-
-    memory: Fact | Document  # after its change, or before its deletion
-    step: BatchResult  # what was written
 
 
 @dataclass(frozen=True)
-class _Stored:
+class StoredDocument:
     """A stored document, and what became of the facts that were extracted from it at once."""
 
     document: Document  # without a path if the text was a request to forget, which is not stored
@@ -127,10 +115,10 @@ class DocumentService(FeatureService):
         for a fact that shall be replaced, as `FactService.find` does.
         """
         document = new_document(content, title, scope, "text", properties=metadata or {})
-        self._check_replaced(document.scope, stated)
-        added = self._add_agent_facts(document, stated, by)
-        answer = self._ingest(document, by, added)
-        self._add_traits(document.scope, stated, answer["name"], by)
+        check_replaced_facts(self.facts, document.scope, stated)
+        agent_facts = add_agent_facts(self.facts, document, stated, by)
+        answer = self._ingest(document, by, agent_facts)
+        add_agent_traits(self.facts, document.scope, stated, answer["name"], by)
         return answer
 
     def ingest_file(
@@ -149,23 +137,20 @@ class DocumentService(FeatureService):
         text or the title is too long; Unreadable if the file cannot be read or has no text;
         Unavailable if a library is missing.
         """
-        file = SourceFile(name, "", "", data)
         form = form_of(data, name)
         text, own_title = convert(data, form)
-
-        has_own_title = bool(own_title) and form in _FORMS_WITH_TITLES
-        file_title = name.rpartition(".")[0] or own_title
-        if has_own_title:
-            file_title = own_title
+        content_type = "pdf" if form == "pdf" else "text"
+        is_titled_by_file = not title and bool(own_title) and form in _FORMS_WITH_TITLES
+        name_without_ending = name.rpartition(".")[0]
+        if is_titled_by_file:
+            title = own_title
+        elif not title:
+            title = name_without_ending or own_title
 
         document = new_document(
-            text,
-            title or file_title,
-            scope,
-            "pdf" if form == "pdf" else "text",
-            original_file=_original(form, file),
+            text, title, scope, content_type, original_file=_original(form, data)
         )
-        if has_own_title and not title:
+        if is_titled_by_file:
             # Two files may call themselves "Letter".
             document = replace(document, has_title=False)
         return self._ingest(document, by)
@@ -193,13 +178,14 @@ class DocumentService(FeatureService):
         file = fetch(address, allow_private=self.settings.documents.allow_private)
         form = form_of(file.data, file.name, file.content_type)
         text, own_title = convert(file.data, form, file.charset)
+        content_type = "pdf" if form == "pdf" else "url"
 
         document = new_document(
             text,
             title or own_title,
             scope,
-            "pdf" if form == "pdf" else "url",
-            original_file=_original(form, file),
+            content_type,
+            original_file=_original(form, file.data),
             source_url=address,
             fetched=format_moment(now()),
         )
@@ -209,15 +195,15 @@ class DocumentService(FeatureService):
         return self._ingest(document, by)
 
     def _ingest(
-        self, new: Document, by: AuthorArgs, stated: AddResult | None = None
+        self, new: Document, by: AuthorArgs, agent_facts: AddResult | None = None
     ) -> IngestResult:
         """Store a document, and return the answer for the client.
 
-        `stated` is what became of the facts that the agent stated, None if it stated none.
+        `agent_facts` is what became of the facts that the agent stated, None if it stated none.
         """
-        stored = self._store_document(new, by)
+        stored = self.store_document(new, by)
         document = stored.document
-        added = _joined(stated or AddResult(), stored.added)
+        added = join_results(agent_facts or AddResult(), stored.added)
         answer: IngestResult = {
             "id": document.id,
             "status": document.status,
@@ -227,7 +213,7 @@ class DocumentService(FeatureService):
             "name": name_of(document.path),
             "memories": added.events,
             "chunks": count_passages(new.text) if document.path else 0,
-            "extraction": self._extraction_method(),
+            "extraction": self.extraction_method,
             "warnings": added.warnings,
         }
         needs_review = self.facts.reviews_of(document.scope, added)
@@ -240,114 +226,31 @@ class DocumentService(FeatureService):
             answer["fetched"] = new.fetched
         return answer
 
-    def _extraction_method(self) -> str:
-        """Return who extracts facts from documents: the name of the model, or "rules"."""
+    @property
+    def extraction_method(self) -> str:
+        """Who extracts facts from documents: the name of the model, or "rules"."""
         if self.chat is None:
             return "rules"
         return self.chat.method
 
-    def add_memory(
-        self,
-        content: str,
-        scope: str,
-        metadata: Mapping[str, Any] | None = None,
-        stated: AgentStatements = NO_STATEMENTS,
-        **by: Unpack[AuthorArgs],
-    ) -> RememberResult:
-        """Remember a short text as facts, a long one as a document with the facts in it.
+    def find(self, id_: str, scope: str) -> Document | None:
+        """Return the document of an id, or of the id of its only passage; None without one.
 
-        A text is long if it has more than 400 characters or 5 sentences. Small talk is not stored.
-        A text that asks to forget a fact makes the fact forgotten. `metadata` are properties for
-        the note of a document, and are ignored for facts. What the agent has `stated` is stored
-        too; no model then reads a short text. Raise Invalid if the text has no word or the scope is
-        not valid, TooLong, and NotFound or Unreadable for a fact that shall be replaced, as
-        `FactService.find` does.
+        For the text of a conversation, the id of any passage stands for it. Only documents of the
+        user `scope` count. Raise Invalid for the id of one passage of several of another document
+        or if the scope is not valid, and Unreadable if the document's note cannot be changed.
         """
-        new = new_document(content, "", scope, "conversation")
-        self._check_replaced(new.scope, stated)
-        sentences = read_text(new.text).statements
-        if sentences is None:
-            return self._add_long_text(replace(new, properties=metadata or {}), stated, by)
+        documents = self.documents(check_scope(scope))
+        candidates = [document for document in documents if document.is_named_by(id_)]
+        if not candidates:
+            return None
 
-        chat = self.facts.model_for(new.scope, new.text)
-        if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
-            chat = None
-        existing = self.facts.facts_for_model(new.scope, new.text) if chat else []
-        extracted = extract_statements(self, chat, new.text, sentences, existing)
-
-        current = self.facts.facts(new.scope) if stated.facts else []
-        statements = with_agent_facts(extracted.statements, stated, current)
-        if not statements:
-            statements = traits_as_facts(stated)
-        added = self.facts.add(scope, statements, **by)
-        if not statements:
-            added.warnings.append(_NO_FACTS)
-        added.needs_review = self.facts.reviews_of(new.scope, added)
-        self._add_traits(new.scope, stated, self._note_of_first(added, new.scope), by)
-        return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
-
-    def _add_long_text(
-        self, new: Document, stated: AgentStatements, by: AuthorArgs
-    ) -> RememberResult:
-        """Store a text as a document, and what the agent has stated. Return the answer."""
-        agent_facts = self._add_agent_facts(new, stated, by)
-        stored = self._store_document(new, by)
-        added = _joined(agent_facts, stored.added)
-        added.needs_review = self.facts.reviews_of(new.scope, added)
-        self._add_traits(new.scope, stated, name_of(stored.document.path), by)
-        return _remembered(added, stored.document.id, self._extraction_method(), "")
-
-    def _check_replaced(self, scope: str, stated: AgentStatements) -> None:
-        """Raise NotFound or Unreadable, as `FactService.find` does, for a fact to be replaced.
-
-        Nothing is stored then.
-        """
-        for fact in stated.facts:
-            for id_ in fact.replaced_ids:
-                self.facts.find(id_, scope)
-
-    def _add_agent_facts(
-        self, document: Document, stated: AgentStatements, by: AuthorArgs
-    ) -> AddResult:
-        """Store the facts that the agent states beside a document. Return what became of them.
-
-        They are stored before the document, so that the same sentences, which rules or a model
-        extract from it later, are known already.
-        """
-        if not stated.facts and not stated.user_name:
-            return AddResult()
-        current = self.facts.facts(document.scope)
-        facts = facts_beside(document.text, stated, current)
-        return self.facts.add(document.scope, facts, **by)
-
-    def _add_traits(self, scope: str, stated: AgentStatements, name: str, by: AuthorArgs) -> None:
-        """Write what the agent states about the user into the profile of a scope.
-
-        `name` is that of the note with the text that states it. Nothing is written without one.
-        """
-        if stated.has_traits and name:
-            link = self.link_text(f"{name}.md").removeprefix("[[").removesuffix("]]")
-            add_traits(self.facts, scope, traits_of(stated), link, **by)
-
-    def _note_of_first(self, added: AddResult, scope: str) -> str:
-        """Return the name of the note of the first fact that was added or known, "" without one."""
-        paths = {fact.id: fact.path for fact in self.facts.facts(scope)}
-        for event in added.events:
-            if event["id"] in paths:
-                return name_of(paths[event["id"]])
-        return ""
-
-    def find_memory(self, id_: str, scope: str) -> Fact | Document:
-        """Return the fact or the document of this id, for a change.
-
-        The id of a passage (`doc_…:13`, as a search names it) stands for its document. Raise
-        NotFound if the scope has no such memory, in the same words whether or not another scope has
-        it; Invalid if the id is that of one passage of several and the document is no text of a
-        conversation; Unreadable if the note cannot be changed.
-        """
-        document = self._find_document(id_, check_scope(scope))
-        if document is None:
-            return self.facts.find(id_, scope)
+        with_this_id = [document for document in candidates if document.id == id_]
+        if with_this_id:
+            document = with_this_id[0]
+        else:
+            document = candidates[0]
+            self._check_passage_is_document(id_, document)
         if document.problem:
             raise Unreadable(
                 f"{name_of(document.path)} cannot be changed: {document.problem}",
@@ -355,54 +258,25 @@ class DocumentService(FeatureService):
             )
         return document
 
-    def _find_document(self, id_: str, scope: str) -> Document | None:
-        """Return the document of an id, or of the id of its only passage; None without one.
-
-        For the text of a conversation, the id of any passage stands for it. Only documents of the
-        user `scope` count. Raises Invalid for the id of one passage of several of another document.
-        """
-        matches = [document for document in self.documents(scope) if document.is_named_by(id_)]
-        for document in matches:
-            if document.id == id_:
-                return document
-        if not matches:
-            return None
-
-        document = matches[0]
+    def _check_passage_is_document(self, id_: str, document: Document) -> None:
+        """Raise Invalid if the id of a passage does not stand for its document."""
         if document.content_type == "conversation":
-            return document
+            return
         count = count_passages(text_of_document(self.collection, document.path))
         if count > 1:
             raise Invalid(
                 f"{id_} is only one of {count} passages of the document {document.title!r}",
                 hint=f"Give {document.id} to change or delete the whole document.",
             )
-        return document
 
-    def update_memory(
-        self, id_: str, content: str, scope: str, **by: Unpack[AuthorArgs]
-    ) -> MemoryChange:
-        """Replace the text of a fact or of a document. Its id stays.
-
-        The history keeps the old text. Facts that were extracted from a document and are not in its
-        new text are marked as forgotten. Raise NotFound, Invalid or Unreadable for the id as
-        `find_memory` does, and Invalid or TooLong for the text.
-        """
-        memory = self.find_memory(id_, scope)
-        if isinstance(memory, Fact):
-            result = self.facts.update(id_, content, scope, **by)
-            return MemoryChange(self.facts.find(id_, scope), result)
-
-        result = self._replace_text(memory, content, id_, by)
-        return MemoryChange(self.find_memory(memory.id, scope), result)
-
-    def _replace_text(
-        self, document: Document, content: str, id_: str, by: AuthorArgs
+    def replace_text(
+        self, document: Document, content: str, id_: str, **by: Unpack[AuthorArgs]
     ) -> BatchResult:
         """Replace the text of a document, and extract its facts at once or later.
 
-        A title that was only the beginning of the old text changes too. `id_` is the id that the
-        client gave, for an error. Raise NotFound if the document was deleted meanwhile, and Invalid
+        A title that was only the beginning of the old text changes too. Facts that the new text
+        does not state are marked as forgotten. `id_` is the id that the client gave, for an error.
+        Return what was written. Raise NotFound if the document was deleted meanwhile, and Invalid
         or TooLong for the text.
         """
         new = new_document(content, "", document.scope, document.content_type)
@@ -436,17 +310,12 @@ class DocumentService(FeatureService):
             self._extraction.start()
         return result
 
-    def delete_memory(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> MemoryChange:
-        """Move a fact, or a document with all that came from it, to the trash as one step.
+    def delete(self, document: Document, id_: str, **by: Unpack[AuthorArgs]) -> BatchResult:
+        """Move a document, its original file and the facts extracted from it to the trash.
 
-        Its original file and the facts that were extracted from it are moved with a document. Raise
-        NotFound, Invalid or Unreadable for the id as `find_memory` does.
+        That is one step. `id_` is the id that the client gave, for an error. Return what was
+        written. Raise NotFound if the document was deleted meanwhile.
         """
-        memory = self.find_memory(id_, scope)
-        if isinstance(memory, Fact):
-            result = self.facts.forget(id_, scope, **by)
-            return MemoryChange(memory, result)
-        document = memory
 
         def draft(change_set: ChangeSet) -> None:
             """Drop the note, the original file and the facts."""
@@ -462,9 +331,9 @@ class DocumentService(FeatureService):
         # The facts are read while the vault is locked: take their lock first, as all others do.
         with self.facts.collection.reading():
             _, result = self.collection.change(draft, by)
-        return MemoryChange(document, result)
+        return result
 
-    def _store_document(self, new: Document, by: AuthorArgs) -> _Stored:
+    def store_document(self, new: Document, by: AuthorArgs) -> StoredDocument:
         """Store a document, and extract its facts by rules or have the model do so later.
 
         A text that only asks to forget a fact is not stored; the fact is forgotten. If the document
@@ -472,7 +341,7 @@ class DocumentService(FeatureService):
         """
         if new.content_type == "text" and statement_to_forget(new.text):
             added = self.facts.add(new.scope, [NewFact(new.text)], **by)
-            return _Stored(replace(new, title=""), added, is_duplicate=False)
+            return StoredDocument(replace(new, title=""), added, is_duplicate=False)
 
         reading = read_text(new.text)
         may_state_facts = self.chat or reading.own_statements or reading.sentences_of_change
@@ -488,27 +357,27 @@ class DocumentService(FeatureService):
             if document.status == "extracting" and self.chat is None:
                 added = self._extraction.extract(document, by)
                 added.warnings[:0] = warnings
-                return _Stored(replace(document, status="done"), added, saved.is_duplicate)
+                return StoredDocument(replace(document, status="done"), added, saved.is_duplicate)
 
         if saved.is_new_version:
             # This happens now. A model extracts the facts of the new text later.
             self._extraction.forget_removed(document.path, new.text, by)
         if document.status == "extracting":
             self._extraction.start()
-        return _Stored(document, AddResult(warnings=warnings), saved.is_duplicate)
+        return StoredDocument(document, AddResult(warnings=warnings), saved.is_duplicate)
 
 
 document_service: Final = DocumentService.of  # returns the one service of a store
 
 
-def _original(form: str, file: SourceFile) -> OriginalFile | None:
-    """Return the original to store beside a note, None if files of this format need none."""
+def _original(form: str, data: bytes) -> OriginalFile | None:
+    """Return the file to store beside a note, None if files of this format are not kept."""
     if form not in _FORMS_WITH_ORIGINAL:
         return None
-    return OriginalFile(f".{form}", file.data)
+    return OriginalFile(f".{form}", data)
 
 
-def _joined(first: AddResult, second: AddResult) -> AddResult:
+def join_results(first: AddResult, second: AddResult) -> AddResult:
     """Return what became of facts that were added in two steps."""
     return AddResult(
         events=first.events + second.events,
@@ -516,25 +385,3 @@ def _joined(first: AddResult, second: AddResult) -> AddResult:
         warnings=first.warnings + second.warnings,
         reconciliation=first.reconciliation if first.events else second.reconciliation,
     )
-
-
-def _remembered(
-    added: AddResult,
-    document_id: str | None,
-    method: str,
-    remark: str,
-) -> RememberResult:
-    """Return the answer of `add_memory`: what became of the facts, and how they were extracted.
-
-    `document_id` is that of the document, None if the text was stored as facts. `method` is the
-    name of the model, "rules" or "verbatim". `remark` becomes a warning, "" none.
-    """
-    warnings = [remark] if remark else []
-    return {
-        "events": added.events,
-        "document": document_id,
-        "extraction": method,
-        "needs_review": added.needs_review,
-        "reconciliation": added.reconciliation,
-        "warnings": warnings + added.warnings,
-    }

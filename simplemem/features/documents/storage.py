@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.document import DOCUMENT, Document, OriginalFile
-from simplemem.features.documents.extraction import text_of_document
 from simplemem.features.facts.fact import link_target
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
+from simplemem.note.header import read_header
 from simplemem.note.names import are_similar, compare_key, name_of
 from simplemem.note.scopes import folder_of
 
@@ -175,6 +175,14 @@ class DocumentStorage:
         if path is None or not path.startswith(folder):
             return ""
         return path
+
+
+def text_of_document(collection: NoteCollection[Document], path: str) -> str:
+    """Return the text of the document at a path, without its frontmatter, "" if there is none."""
+    read = next(iter(collection.extension.read([path])), None)
+    if read is None:
+        return ""
+    return read.text[read_header(read.text).body_start :].strip()
 
 
 def _new_id() -> str:

@@ -22,24 +22,27 @@ def find_memory(store: EnhancedStore, memory_id: str, user: str) -> Fact | Docum
     NotFound if no memory has the id. Raise Invalid if the user is not valid or the id is that of
     one passage of several, and Unreadable if the note cannot be changed.
     """
+    from simplemem.features.documents.memories import memory_service
     from simplemem.features.documents.service import document_service
     from simplemem.features.facts.service import fact_service
 
-    documents = document_service(store)
+    memories_of_store = memory_service(store)
     if user:
-        return documents.find_memory(memory_id, user)
+        return memories_of_store.find(memory_id, user)
 
     facts = fact_service(store).facts(None, expired=True)
     memories: list[Fact | Document] = [fact for fact in facts if fact.id == memory_id]
     memories += [
-        document for document in documents.documents(None) if document.is_named_by(memory_id)
+        document
+        for document in document_service(store).documents(None)
+        if document.is_named_by(memory_id)
     ]
     if not memories:
         raise NotFound(f"there is no memory {memory_id[:80]!r}")
 
     # An id is frontmatter, which another user may have copied into a later note.
     oldest = min(memories, key=lambda memory: store.extension.first_version(memory.path))
-    return documents.find_memory(memory_id, oldest.scope)
+    return memories_of_store.find(memory_id, oldest.scope)
 
 
 ROUTES: Final[Mapping[str, CompatibilityRoute]] = {

@@ -20,7 +20,7 @@ from simplemem.features.answers import (
     RememberResult,
     SavedDocument,
 )
-from simplemem.features.services import DocumentService, KnowledgeBase
+from simplemem.features.services import DocumentService, KnowledgeBase, MemoryService
 from simplemem.note.names import name_of
 from simplemem.tools import render
 from simplemem.tools.arguments import Object, about, aliases, names_user
@@ -112,7 +112,7 @@ class Passages(TypedDict):
 
 @tool("Add a memory", writes=True)
 def add_memory(
-    documents: DocumentService,
+    memories: MemoryService,
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
@@ -126,7 +126,7 @@ def add_memory(
     replaced and kept as history. Pass what you understood in facts; if the answer says "This may
     replace", confirm with replaces."""
     stated = statements_of(facts, constraints, preferences, user_name)
-    remembered = documents.add_memory(content, user_id, metadata, stated, **caller)
+    remembered = memories.add(content, user_id, metadata, stated, **caller)
     document_id = remembered["document"]
 
     lines = _event_lines(remembered["events"])
@@ -329,14 +329,14 @@ def _mark_suffix(row: Mapping[str, Any]) -> str:
 )
 def update_memory(
     store: EnhancedStore,
-    documents: DocumentService,
+    memories: MemoryService,
     caller: Caller,
     memory_id: MemoryId,
     content: NewText,
     user_id: User,
 ) -> Reply[Updated]:
     """Replace the text of a memory. Its id stays, and the history keeps the old text."""
-    memory, step = documents.update_memory(memory_id, content, user_id, **caller)
+    memory, step = memories.update(memory_id, content, user_id, **caller)
 
     text = "Memory updated successfully."
     if memory.id != memory_id:
@@ -364,10 +364,10 @@ def update_memory(
     phrases={"delete": "{call} deletes it;"},
 )
 def delete_memory(
-    documents: DocumentService, caller: Caller, memory_id: MemoryId, user_id: User
+    memories: MemoryService, caller: Caller, memory_id: MemoryId, user_id: User
 ) -> Reply[Deleted]:
     """Delete a memory; it moves to the trash."""
-    memory, step = documents.delete_memory(memory_id, user_id, **caller)
+    memory, step = memories.delete(memory_id, user_id, **caller)
     deleted: Deleted = {
         "id": memory.id,
         "version": step.written[0].version,

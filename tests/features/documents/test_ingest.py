@@ -14,6 +14,7 @@ from waiting import eventually
 from web_of_files import WORD, Web, docx, pdf, web_server
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
+from simplemem.features.documents.memories import memory_service
 from simplemem.features.documents.recall import RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.service import fact_service
@@ -159,7 +160,7 @@ def test_what_is_refused_leaves_nothing(
         document_service(store).ingest_text(content, scope, title)
     if not title:
         with pytest.raises(error):
-            document_service(store).add_memory(content, scope)
+            memory_service(store).add(content, scope)
     assert not files(store)
 
 
@@ -259,7 +260,7 @@ def test_the_original_is_replaced_with_its_text_and_only_ours_is(
 def test_what_came_from_outside_replaces_nothing_that_was_said_here(
     store: EnhancedStore, web: Web
 ) -> None:
-    document_service(store).add_memory("I live in Oslo.", "alex")
+    memory_service(store).add("I live in Oslo.", "alex")
     web.pages["/x"] = ("text/plain", f"I live in Rome.\n\n{LONG}".encode())
     document_service(store).ingest_url(web.url("/x"), "alex")
     assert "I live in Oslo" in [statement.rstrip(".") for statement in stated(store, "alex")]
@@ -315,7 +316,7 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
 def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
     store: EnhancedStore,
 ) -> None:
-    result = document_service(store).add_memory("Has a dog.\nSings bass", "alex")
+    result = memory_service(store).add("Has a dog.\nSings bass", "alex")
     assert [event["event"] for event in result["events"]] == ["ADD", "ADD"] and result[
         "extraction"
     ] == "verbatim"
@@ -327,9 +328,7 @@ def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
         "scope": "maria",
         "created": "never",
     }
-    result = document_service(store).add_memory(
-        f"{LONG}I prefer hemp ropes for mooring.", "alex", metadata
-    )
+    result = memory_service(store).add(f"{LONG}I prefer hemp ropes for mooring.", "alex", metadata)
     document = document_service(store).documents("alex")[0]
     assert (document.id, document.content_type, result["extraction"]) == (
         result["document"],
@@ -399,10 +398,10 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
                 and len(service.requests) == request_count
             )
             assert stated(store, "secret") and "error" not in header(store, private)
-            document_service(store).add_memory("I live in Oslo.", "own")
-            document_service(store).add_memory("I live by the sea.", "own")
+            memory_service(store).add("I live in Oslo.", "own")
+            memory_service(store).add("I live by the sea.", "own")
             assert len(stated(store, "own")) == 2 and len(service.requests) == request_count
-            document_service(store).add_memory("Has a dog", "alex")
+            memory_service(store).add("Has a dog", "alex")
             assert len(service.requests) > request_count
 
 

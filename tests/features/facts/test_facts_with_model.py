@@ -14,6 +14,7 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
 from simplemem.features.documents.answering import write_answer
+from simplemem.features.documents.memories import memory_service
 from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.adding import AddResult
@@ -346,7 +347,7 @@ def test_with_a_model_what_began_today_does_not_end_today(
             vault,
             Job="I have a job at the docks today or started at the docks, empecé hoy en el puerto.",
         )
-        document_service(store).add_memory(statement, "ann")
+        memory_service(store).add(statement, "ann")
         monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
         dates._fixed.cache_clear()
         [job] = fact_service(store).facts("ann")
@@ -359,7 +360,7 @@ def test_with_a_model_what_began_today_does_not_end_today(
 
 def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
     with asking(vault, job_model({"valid_to": "2031-06-30"})) as (store, _):
-        document_service(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
+        memory_service(store).add("My contract at Acme runs until 30 June 2031.", "ann")
         [job] = fact_service(store).facts("ann")
         assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"
 
@@ -388,7 +389,7 @@ def test_one_call_reads_a_statement_and_says_what_it_replaces(vault: Path) -> No
         write(store, vault, Home="I rent a flat in York.", Pears="I eat pears at noon.")
         write(store, vault, Secret="The money is in the mattress.")
         text = "So we finally got rid of the flat and are in Leeds now."
-        answer = document_service(store).add_memory(text, "ann")
+        answer = memory_service(store).add(text, "ann")
         assert len(service.requests) == 1 and answer["warnings"] == []
         [event] = answer["events"]
         assert (event["event"], event["relation"], event["memory"]) == (
@@ -404,7 +405,7 @@ def test_one_call_reads_a_statement_and_says_what_it_replaces(vault: Path) -> No
 def test_a_model_that_reads_nothing_in_a_statement_stores_nothing(vault: Path) -> None:
     with asking(vault, reads()) as (store, service):
         write(store, vault, Home="I live in York.")
-        answer = document_service(store).add_memory("I live in a zoo, obviously.", "ann")
+        answer = memory_service(store).add("I live in a zoo, obviously.", "ann")
         assert answer["events"] == [] and len(service.requests) == 1
         assert statements_of(store) == {"I live in York."}
 
@@ -419,8 +420,8 @@ def test_one_call_says_what_a_statement_extends_and_what_follows(vault: Path) ->
         return reads({"text": text, "quote": text, "extends": bank} | derived)
 
     with asking(vault, model) as (store, service):
-        document_service(store).add_memory("My bank is the Harbour Bank.", "ann")
-        answer = document_service(store).add_memory("The Harbour Bank is on the quay.", "ann")
+        memory_service(store).add("My bank is the Harbour Bank.", "ann")
+        answer = memory_service(store).add("The Harbour Bank is on the quay.", "ann")
         assert len(service.requests) == 2 and answer["reconciliation"] == "llm:m"
         relations = [event["relation"] for event in answer["events"]]
         assert relations == ["EXTENDS", "DERIVES"]
@@ -438,7 +439,7 @@ def test_a_model_that_does_not_say_what_a_fact_replaces_is_asked(vault: Path) ->
 
     with asking(vault, model) as (store, service):
         write(store, vault, Pears="I eat pears at noon.")
-        document_service(store).add_memory("It is plums at noon from now on, no pears.", "ann")
+        memory_service(store).add("It is plums at noon from now on, no pears.", "ann")
         assert len(service.requests) == 2 and statements_of(store) == {"I eat plums at noon."}
 
 
@@ -449,7 +450,7 @@ def test_a_fact_that_replaces_what_was_not_shown_is_left_to_the_rules(
     text = "I eat plums at noon."
     with asking(vault, reads({"text": text, "quote": text} | bad)) as (store, _):
         write(store, vault, Home="I live in York.")
-        answer = document_service(store).add_memory(text, "ann")
+        answer = memory_service(store).add(text, "ann")
         assert statements_of(store) == {"I live in York.", text}
         assert "none of the facts that the model listed" in answer["warnings"][0]
 
@@ -462,7 +463,7 @@ def test_a_fact_does_not_replace_one_that_says_the_same(vault: Path) -> None:
 
     with asking(vault, model) as (store, _):
         write(store, vault, Home="I live in York.")
-        document_service(store).add_memory("We are still in York, you know.", "ann")
+        memory_service(store).add("We are still in York, you know.", "ann")
         [fact] = fact_service(store).facts("ann", expired=True)
         assert (fact.statement, fact.status) == ("I live in York.", "active")
 
@@ -471,6 +472,6 @@ def test_of_a_large_scope_a_model_is_shown_the_nearest_facts(vault: Path) -> Non
     with asking(vault, reads()) as (store, service):
         jars = {f"Jar{number}": f"Jar {number} holds jam." for number in range(120)}
         write(store, vault, Boat="Our boat is called Plover.", **jars)
-        document_service(store).add_memory("The boat got a new name, Heron.", "ann")
+        memory_service(store).add("The boat got a new name, Heron.", "ann")
         shown = [fact["text"] for fact in questions_to(service)[0]["facts"]]
         assert len(shown) <= 100 and "Our boat is called Plover." in shown
