@@ -163,6 +163,29 @@ class Changes:
     whole: bool  # whether `notes` are all notes of the index
 
 
+class LinkedNote(NamedTuple):
+    """A note as one of the nodes of a `LinkGraph`."""
+
+    path: str
+    title: str
+    type: str
+    kind: str  # the value of the property that the reader of the graph named; "" without one
+    modified: str
+    tags: tuple[str, ...]
+
+
+class LinkGraph(NamedTuple):
+    """All visible notes in the order of their paths, and the links between them.
+
+    A link is a pair of positions in `notes`: of the note that contains it, and of its target. Each
+    pair is there once, however many links the note has, and none leads from a note to itself.
+    """
+
+    mark: Mark  # the state of the index that was read
+    notes: Sequence[LinkedNote]
+    links: Sequence[tuple[int, int]]
+
+
 class StoredLink(NamedTuple):
     """A link as it is written in a note, with the file that it means now.
 

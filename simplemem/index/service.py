@@ -31,6 +31,7 @@ from simplemem.index.engine import (
     read_integer,
 )
 from simplemem.index.filters import condition
+from simplemem.index.link_graph import read_link_graph
 
 if TYPE_CHECKING:
     from simplemem.index.terms.query_terms import SegmentCache
@@ -457,6 +458,23 @@ class IndexService:
             if now == mark:
                 return now, None
             return now, notes.all_names(db)
+
+        return self._read(read)
+
+    def link_graph_since(
+        self, mark: api.Mark | None, *, kind_property: str
+    ) -> api.LinkGraph | None:
+        """Return all visible notes and the links between them.
+
+        `kind_property` is the property that becomes the `kind` of a note. Returns None if the index
+        has not changed since `mark`.
+        """
+
+        def read(db: Connection) -> api.LinkGraph | None:
+            now = api.Mark(self.database.generation, notes.newest_rev(db))
+            if now == mark:
+                return None
+            return read_link_graph(db, now, kind_property)
 
         return self._read(read)
 

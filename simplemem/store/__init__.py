@@ -1,6 +1,6 @@
 """One vault, as every interface uses it: what the packages above the store may import from it."""
 
-from simplemem.index.api import Changes, Mark, NoteRow, Progress, SyncReport
+from simplemem.index.api import Changes, LinkedNote, LinkGraph, Mark, NoteRow, Progress, SyncReport
 from simplemem.search.judgement import falling_scores
 from simplemem.search.packing import Piece
 from simplemem.store.batch import BatchResult, Draft
@@ -20,6 +20,8 @@ __all__ = [
     "EnhancedStore",
     "ExtensionAPI",
     "Likeness",
+    "LinkGraph",
+    "LinkedNote",
     "Mark",
     "NoteRow",
     "Piece",

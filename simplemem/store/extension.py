@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.errors import SimplememError
-from simplemem.index.api import Changes, Mark
+from simplemem.index.api import Changes, LinkGraph, Mark
 from simplemem.index.notes import named_in_memory
 from simplemem.models import AuthorArgs, Filter, Listed, Moved
 from simplemem.note.note import decode_text, read_note
@@ -242,6 +242,20 @@ class ExtensionAPI:
         are not listed.
         """
         return self._parts.index.since(mark)
+
+    def link_graph_since(self, mark: Mark | None, *, kind_property: str) -> LinkGraph | None:
+        """Return the notes that searches find and the links between them, for a drawing.
+
+        `kind_property` is the property that becomes the `kind` of a note. Returns None if the index
+        has not changed since `mark`. The index is brought up to date first.
+        """
+        self._parts.keeper.prepare(vectors=False)
+        return self._parts.index.link_graph_since(mark, kind_property=kind_property)
+
+    @property
+    def archive_folders(self) -> tuple[str, ...]:
+        """The folders of past sessions, which lists leave out unless they are asked for."""
+        return self._parts.searching.filters.archive
 
     def changes(
         self, *, after: int = 0, since: str = "", limit: int | None = None

@@ -63,6 +63,7 @@ def _environment() -> Environment:
     environment.filters["seconds"] = _format_seconds
     environment.filters["signal"] = _format_signal
     environment.globals["diff_lines"] = _split_diff
+    environment.globals["graph_url"] = _graph_url
     environment.globals["history_url"] = _history_url
     environment.globals["mark_words"] = mark_words
     environment.globals["note_url"] = link_of
@@ -74,6 +75,11 @@ def _environment() -> Environment:
 def _history_url(prefix: str, name: str) -> str:
     """Return the path of the history of a note."""
     return f"{prefix}/history/{quote(name, errors='surrogateescape')}"
+
+
+def _graph_url(prefix: str, name: str) -> str:
+    """Return the path of the graph around a note."""
+    return f"{prefix}/graph?note={quote(name, errors='surrogateescape')}&depth=2"
 
 
 def _tag_url(prefix: str, tag: str) -> str:
