@@ -81,7 +81,7 @@ def _divide(service: FactService, facts: Sequence[Fact], at: datetime) -> _Secti
             static.append(fact)
         elif _is_recent(fact, at):
             dynamic.append(fact)
-    return _Sections(service.newest_first(static), service.newest_first(dynamic))
+    return _Sections(service.put_disputed_behind(static), service.put_disputed_behind(dynamic))
 
 
 def _is_static(fact: Fact, at: datetime) -> bool:

@@ -182,11 +182,11 @@ class _LanguageReader:
         """Prepare to read the language with this code, such as "en". `table` is its whole table."""
         self._code = code
         self._table = table
-        self._pieces: Mapping[str, str] = table["pieces"]
+        self._pieces: Mapping[str, str] = table["pieces"]  # each may contain others
         self._stems: str = table["stems"]
         self._empty = self._word_set("empty")
         self._synonyms: dict[str, str] = {}
-        for word, synonyms in table["same"].items():
+        for word, synonyms in table["synonyms"].items():
             for synonym in synonyms.split():
                 self._synonyms[synonym] = word
 
@@ -197,14 +197,14 @@ class _LanguageReader:
             code=self._code,
             stems=self._stems,
             contractions=table["contractions"],
-            speaker=self._word_set("self"),
-            unnamed_persons=self._word_set("nobody"),
+            speaker=self._word_set("speaker"),
+            unnamed_persons=self._word_set("unnamed_persons"),
             empty=self._empty,
-            determiners_of_others=self._word_set("others"),
-            determiners_of_speaker=self._word_set("known"),
-            determiners_of_anybody=self._word_set("anybodys"),
+            determiners_of_others=self._word_set("determiners_of_others"),
+            determiners_of_speaker=self._word_set("determiners_of_speaker"),
+            determiners_of_anybody=self._word_set("determiners_of_anybody"),
             synonyms=self._synonyms,
-            phones=self._reduced(table["numbers"]),
+            phones=self._reduced(table["phones"]),
             number=self._reduced(table["number"]),
             providers=self._reduced(table["providers"]),
             patterns=Patterns(
@@ -226,7 +226,7 @@ class _LanguageReader:
             things=frozenset(self._reduced(thing) for thing in topic["things"].split()),
             fact=self._compile(topic["fact"]),
             change=self._compile(topic["change"]),
-            ends_named_value=bool(topic.get("is_over")),
+            ends_named_value=topic.get("ends_named_value", False),
             place=place,
         )
 

@@ -53,8 +53,10 @@ def with_agent_facts(
 
     for fact in open_facts:
         in_words = _in_words_of_agent(fact, current)
-        is_over = fact.until is not None and fact.until < now()
-        (over if is_over else new_facts).append(in_words)
+        if fact.until is not None and fact.until < now():
+            over.append(in_words)
+        else:
+            new_facts.append(in_words)
     if stated.user_name:
         new_facts.append(NewFact(f"My name is {stated.user_name}.", decided_by=AGENT))
     reading = _reading_of(stated)

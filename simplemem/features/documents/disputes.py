@@ -47,8 +47,8 @@ def with_both_sides(
         raised_hits[hit.path] = raised_hit._replace(rank=score.rank)
 
     hit_facts = [facts[path] for path in raised_hits]
-    newest_first = service.facts.newest_first(hit_facts)
-    ordered_hits = [raised_hits[fact.path] for fact in newest_first]
+    ordered_facts = service.facts.put_disputed_behind(hit_facts)
+    ordered_hits = [raised_hits[fact.path] for fact in ordered_facts]
     ordered_hits += [hit for hit in hits if hit.fact is None]
     return sort_by_rank(ordered_hits)
 

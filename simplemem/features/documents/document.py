@@ -71,7 +71,8 @@ class Document:
 
     # Of a new document only:
     text: str = ""
-    has_title: bool = True  # False if the title is only the beginning of the text
+    has_distinct_title: bool = True
+    """False if others may have the title: the beginning of a text, or what a file calls itself."""
     original_file: OriginalFile | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)  # what the client adds to these
 
@@ -172,7 +173,7 @@ def new_document(text: str, title: str, scope: str, content_type: str, **fields:
         content_type=content_type,
         content_hash=hashlib.sha256(text.encode()).hexdigest(),
         text=text,
-        has_title=bool(title) or begins_with_heading,
+        has_distinct_title=bool(title) or begins_with_heading,
         **fields,
     )
 

@@ -94,7 +94,7 @@ class FactExtraction:
         self._collection = collection
         self._facts = facts
         self._is_closing = threading.Event()
-        self._worker = threading.Thread()
+        self._worker: threading.Thread | None = None
         self._lock = threading.Lock()
         self._waiting_place = threading.Semaphore()  # one worker works, one more may wait
 
@@ -222,12 +222,13 @@ class FactExtraction:
             return
         if not self._waiting_place.acquire(blocking=False):
             return
-        self._worker = threading.Thread(
+        worker = threading.Thread(
             target=self._extract_waiting,
             name="simplemem-documents",
             daemon=True,
         )
-        self._worker.start()
+        worker.start()
+        self._worker = worker  # Only now: `close` joins it, and a thread must have started then.
 
     def _extract_waiting(self) -> None:
         """Extract the facts of all waiting documents; the thread runs this.
@@ -264,7 +265,7 @@ class FactExtraction:
     def close(self) -> None:
         """Make the thread end after its current step, and wait up to 2 seconds for that."""
         self._is_closing.set()
-        if self._worker.ident is not None:
+        if self._worker is not None:
             self._worker.join(_CLOSE_TIMEOUT)
 
 

@@ -102,7 +102,7 @@ def fetch(url: str, *, allow_private: bool = False) -> SourceFile:
         except (TimeoutError, httpx2.TimeoutException):
             raise Unavailable(f"{url[:200]} did not answer within {_TIMEOUT:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            reason = error or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise Unavailable(f"{url[:200]} could not be fetched: {reason}") from error
         finally:
             pool.shutdown(wait=False)

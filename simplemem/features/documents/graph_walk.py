@@ -45,7 +45,8 @@ def walk_from_question(
     scores: dict[str, float] = {}
     for score in _STEP_SCORES:
         step = _next_step(connections, names, followed)
-        paths = [entity_paths[name] for name in names & entity_paths.keys()]
+        entity_names = sorted(names & entity_paths.keys())
+        paths = [entity_paths[name] for name in entity_names]
         paths += [fact.path for fact in step if fact.path]
         # Notes of the last step come first; the higher score of an earlier step stays.
         scores = dict.fromkeys(paths, score) | scores

@@ -131,11 +131,11 @@ class DocumentService(FeatureService):
     ) -> IngestResult:
         """Store a file as a document, a PDF or DOCX with its original beside it.
 
-        `name` is the file's name. Without a title, the document has the one that the file gives
-        itself, or the file's name. The facts are extracted as those of a text. Raise Invalid if the
-        format is none that simplemem reads, or the scope is not valid; TooLong if the file, its
-        text or the title is too long; Unreadable if the file cannot be read or has no text;
-        Unavailable if a library is missing.
+        `name` is the file's name. Without a title, the document has the one that an HTML or DOCX
+        file gives itself, or else the file's name without its ending. The facts are extracted as
+        those of a text. Raise Invalid if the format is none that simplemem reads, or the scope is
+        not valid; TooLong if the file, its text or the title is too long; Unreadable if the file
+        cannot be read or has no text; Unavailable if a library is missing.
         """
         form = form_of(data, name)
         text, own_title = convert(data, form)
@@ -152,7 +152,7 @@ class DocumentService(FeatureService):
         )
         if is_titled_by_file:
             # Two files may call themselves "Letter".
-            document = replace(document, has_title=False)
+            document = replace(document, has_distinct_title=False)
         return self._ingest(document, by)
 
     def ingest_url(
@@ -191,7 +191,7 @@ class DocumentService(FeatureService):
         )
         if not title:
             # Two pages may call themselves "Home".
-            document = replace(document, has_title=False)
+            document = replace(document, has_distinct_title=False)
         return self._ingest(document, by)
 
     def _ingest(

@@ -139,9 +139,9 @@ class DocumentStorage:
     def _is_version_of(self, new: Document, old: Document) -> bool:
         """Return whether a new document is a version of an ingested one with the same title.
 
-        That is not so for texts of conversations, which have no titles. If the title is only the
-        beginning of the text, the texts must be similar too, since two letters to one person begin
-        in the same way; a page of the web is then no version.
+        That is not so for texts of conversations, which have no titles. If others may have the same
+        title, the texts must be similar too, since two letters to one person begin in the same way;
+        a page of the web is then no version.
         """
         was_ingested = old.content_hash != ""
         is_conversation = "conversation" in (new.content_type, old.content_type)
@@ -149,7 +149,7 @@ class DocumentStorage:
             return False
         if compare_key(new.title) != compare_key(old.title):
             return False
-        if new.has_title:
+        if new.has_distinct_title:
             return True
         if new.source_url:
             return False
@@ -164,9 +164,10 @@ class DocumentStorage:
         """
         if not document.original:
             return ""
-        for item in self._collection.items.values():
-            is_same = item.path == document.path
-            if item.original == document.original and item.scope == document.scope and not is_same:
+        for other in self._collection.items.values():
+            if other.path == document.path or other.scope != document.scope:
+                continue
+            if other.original == document.original:
                 return ""
 
         link = (link_target(document.original), document.path)

@@ -48,10 +48,10 @@ def extract(
     """Return the facts that a model reads in a text, and a remark on how it read the text.
 
     `existing` are the facts that the model is shown, so that it says which of them a new one
-    replaces. There are up to 50 facts. The list is empty if the text states nothing. The remark
-    says that the text was read in parts; it is "" if it was read as a whole. Raise Unavailable if
-    the model cannot be asked, or if it lists facts of which none quotes the text and replaces only
-    what it was shown.
+    replaces. Up to 50 facts are returned, none if the text states nothing. The remark says that the
+    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model
+    cannot be asked, or if none of the facts that it lists is usable. A fact is usable if it quotes
+    the text and names no existing fact that the model was not shown.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())

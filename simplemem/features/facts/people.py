@@ -7,7 +7,7 @@ persons, is not resolved. "My sister" may be another sister, but "my mother" has
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,13 +30,14 @@ class _Naming(NamedTuple):
 class People:
     """Names and relations of persons in small letters, as far as they are certain."""
 
-    relation_of_name: Mapping[str, str] = field(default_factory=dict)
-    name_of_relation: Mapping[str, str] = field(default_factory=dict)
+    relation_of_name: Mapping[str, str] = field(default_factory=dict)  # "" for the user
+    name_of_relation: Mapping[str, str] = field(default_factory=dict)  # only of one person each
 
     def resolve(self, reading: Reading) -> Reading:
         """Return a reading whose slot is about the person that its subject means.
 
-        A subject that names nobody known stays. A person who is named is not one of several.
+        A subject that names nobody known stays. A person whose name is known is not one of several:
+        "my sister Ruth" is no other sister.
         """
         if reading.slot is None:
             return reading
@@ -71,14 +72,22 @@ def people_in(statements: Iterable[str]) -> People:
             relations_by_name[naming.name].add(naming.person)
             names_by_relation[naming.person].add(naming.name)
 
-    return People(
-        {name: min(persons) for name, persons in relations_by_name.items() if len(persons) == 1},
-        {
-            relation: min(names)
-            for relation, names in names_by_relation.items()
-            if len(names) == 1 and relation != _USER and _is_unique(relation)
-        },
-    )
+    relation_of_name = _certain(relations_by_name)
+    name_of_relation = {
+        relation: name
+        for relation, name in _certain(names_by_relation).items()
+        if relation != _USER and _is_unique(relation)
+    }
+    return People(relation_of_name, name_of_relation)
+
+
+def _certain(values_by_key: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Return the value of each key that has only one."""
+    certain: dict[str, str] = {}
+    for key, values in values_by_key.items():
+        if len(values) == 1:
+            certain[key] = next(iter(values))
+    return certain
 
 
 @lru_cache(maxsize=20_000)

@@ -43,9 +43,9 @@ def review_by_name(new: Fact, earlier_facts: Iterable[Fact]) -> ReviewRequest | 
 
 
 def review_of_doubt(id_: str, doubtful: Iterable[Fact]) -> ReviewRequest | None:
-    """Return the request to decide which facts the turn `id_` replaces, that puts all in doubt.
+    """Return the request to decide which of some facts the turn `id_` replaces.
 
-    Return None if there are none.
+    The turn puts all of them in doubt. Return None if there are none.
     """
     candidates = [_candidate_of(fact, 1.0) for fact in doubtful]
     return review_request(id_, candidates) if candidates else None
@@ -76,10 +76,11 @@ def reviews_of_events(
     by_meaning: Iterable[ReviewRequest],
     current_facts: Iterable[Fact],
 ) -> list[ReviewRequest]:
-    """Return which current facts those may replace that the events of one call stored.
+    """Return the requests to decide what the facts that one call stored replace.
 
-    They are those in doubt because of a new fact, those about the same thing, and those that
-    `by_meaning` has for it; up to three per new fact, each once.
+    `events` say what the call stored. The candidates of a new fact are the current facts that it
+    puts in doubt, those about the same thing, and those that `by_meaning` has for it: up to three,
+    each once. A fact without a candidate has no request.
     """
     facts = {fact.id: fact for fact in current_facts}
     new_ids = {event["id"] for event in events}
@@ -94,9 +95,7 @@ def reviews_of_events(
         candidates = [_candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
         candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
         candidates += _with_times(similar.get(new.id, []), facts)
-        replaced = [event.get("previous", event), *event.get("also_replaced", [])]
-        known_ids = {new.id, *(reference["id"] for reference in replaced)}
-        candidates = _without_repeats(candidates, known_ids)
+        candidates = _without_repeats(candidates, {new.id, *_replaced_ids(event)})
         if candidates:
             requests.append(review_request(new.id, candidates[:_MAX_CANDIDATES]))
     return requests
@@ -179,7 +178,7 @@ def _likeness(new: Fact, old: Fact) -> float:
     old_subject = _subject(old)
     if not new_subject.topics.isdisjoint(old_subject.topics):
         return 1.0
-    return _shared_name(new_subject, old_subject)
+    return _share_of_name(new_subject, old_subject)
 
 
 def _normalized(text: str) -> str:
@@ -205,7 +204,7 @@ def _subject(fact: Fact) -> Subject:
     return subject_of(fact.statement, name, fact.value)
 
 
-def _shared_name(new: Subject, old: Subject) -> float:
+def _share_of_name(new: Subject, old: Subject) -> float:
     """Return the share of the words of two names that both have; 0 if it is a half or less.
 
     It is the greatest of all languages.
@@ -223,6 +222,14 @@ def _disputed_by(event: FactEvent, facts: Mapping[str, Fact]) -> list[Fact]:
     """Return the current facts that the new fact of an event puts in doubt."""
     ids = [reference["id"] for reference in event.get("disputes", [])]
     return [facts[id_] for id_ in ids if id_ in facts]
+
+
+def _replaced_ids(event: FactEvent) -> list[str]:
+    """Return the ids of the facts that the new fact of an event has replaced already."""
+    ids = [reference["id"] for reference in event.get("also_replaced", [])]
+    if "previous" in event:
+        ids.append(event["previous"]["id"])
+    return ids
 
 
 def _facts_to_compare(new: Fact, facts: Sequence[Fact]) -> Sequence[Fact]:
@@ -247,10 +254,10 @@ def _with_times(
 
 
 def _without_repeats(
-    candidates: Iterable[ReviewCandidate], known_ids: Iterable[str]
+    candidates: Iterable[ReviewCandidate], excluded_ids: Iterable[str]
 ) -> list[ReviewCandidate]:
-    """Return candidates, each once, without those with one of the known ids."""
-    ids = set(known_ids)
+    """Return candidates, each once, without those with one of some ids."""
+    ids = set(excluded_ids)
     different = []
     for candidate in candidates:
         if candidate["id"] not in ids:

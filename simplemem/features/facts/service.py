@@ -112,8 +112,8 @@ class FactService(FeatureService):
         """
         return self.collection.disputing_paths(facts)
 
-    def newest_first(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Return facts in their order, except that each disputed fact follows the one disputing it.
+    def put_disputed_behind(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return facts in their order, but each disputed one behind the later one that disputes it.
 
         A fact whose disputing fact is not among `facts` keeps its place.
         """
@@ -208,6 +208,12 @@ class FactService(FeatureService):
         result.warnings.extend(added.warnings)
         result.warnings.extend(written.warnings)
 
+    def reviews_of(self, scope: str, added: AddResult) -> list[ReviewRequest]:
+        """Return which current facts of a scope the facts that were just added may replace."""
+        return reviews_of_events(added.events, added.needs_review, self.facts(scope))
+
+    # Asking a model
+
     def model_for(self, scope: str, text: str, source: str = "") -> ChatModel | None:
         """Return the model that may read a text of a scope, None if none may.
 
@@ -263,10 +269,6 @@ class FactService(FeatureService):
             return []
 
     # Changing
-
-    def reviews_of(self, scope: str, added: AddResult) -> list[ReviewRequest]:
-        """Return which current facts of a scope the facts that were just added may replace."""
-        return reviews_of_events(added.events, added.needs_review, self.facts(scope))
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Replace the statement of a fact. Its id stays, and it is disputed no longer.

@@ -1,7 +1,8 @@
 """Tell small talk from statements. Questions, greetings, thanks and acknowledgements state nothing.
 
 `words/small_talk.toml` has the patterns of each language. A sentence is small talk only if patterns
-cover all of it, so a greeting that is followed by a statement is a statement. Pure.
+cover all of it, so a greeting that is followed by a statement is a statement. Pure, but for
+reading that file when the first sentence is judged.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -63,7 +64,7 @@ def is_small_talk(sentence: str) -> bool:
 def _is_question(text: str, language: _Language) -> bool:
     """Return whether a text asks something, and states nothing in the form of a question."""
     words = text.rstrip(_END_OF_QUESTION)
-    if any(any_language.statement.fullmatch(words) for any_language in courtesy_languages()):
+    if _is_statement_in_any_language(words):
         return False
     if _QUESTION_MARK_AT_END.search(text):
         return True
@@ -98,11 +99,21 @@ def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> 
     """
     if language.addressee.fullmatch(rest) or _is_question(rest, language):
         return True
-    if any(any_language.assertion.search(rest) for any_language in courtesy_languages()):
+    if _asserts_in_any_language(rest):
         return False
     if kind == "thanks" and language.reason.fullmatch(rest):
         return True
     return kind != "acknowledgement" and _may_be_name(rest)
+
+
+def _is_statement_in_any_language(words: str) -> bool:
+    """Return whether words state something in the form of a question: "Did you know that …"."""
+    return any(language.statement.fullmatch(words) for language in courtesy_languages())
+
+
+def _asserts_in_any_language(text: str) -> bool:
+    """Return whether a text has a verb or pronoun by which it states something."""
+    return any(language.assertion.search(text) for language in courtesy_languages())
 
 
 def _may_be_name(text: str) -> bool:
@@ -123,9 +134,9 @@ def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
     return None
 
 
-@lru_cache(maxsize=1)
+@cache
 def courtesy_languages() -> tuple[_Language, ...]:
-    """Return the languages in the file, in their order."""
+    """Return the languages in the file, in their order. The first call reads it."""
     languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return tuple(_compile_language(sources) for sources in languages.values())
 
@@ -139,8 +150,8 @@ def _compile_language(sources: Mapping[str, str]) -> _Language:
             "acknowledgement": _compile_courtesy(sources["acknowledgement"]),
         },
         addressee=_compile(sources["addressee"]),
-        reason=_compile(sources["tail"]),
-        assertion=_compile(sources["states"]),
+        reason=_compile(sources["reason"]),
+        assertion=_compile(sources["assertion"]),
         question=_compile(sources["question"]),
         statement=_compile(sources["statement"]),
     )

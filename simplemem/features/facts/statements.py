@@ -52,8 +52,11 @@ def _spans_in_line(line: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     for start, stop in sentence_spans(line) or [(0, len(line))]:
-        if spans and _ENDS_IN_DATE.search(line, *spans[-1]) and line[start].islower():
-            start, _ = spans.pop()
+        if spans and line[start].islower():
+            previous_start, previous_stop = spans[-1]
+            if _ENDS_IN_DATE.search(line, previous_start, previous_stop):
+                spans[-1] = (previous_start, stop)
+                continue
         spans.append((start, stop))
     return spans
 

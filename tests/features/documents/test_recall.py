@@ -13,13 +13,14 @@ from rerank_service import RerankService
 from simplemem.errors import Invalid, TooLong
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.service import conversation_service
+from simplemem.features.documents.graph_walk import walk_from_question
 from simplemem.features.documents.memory_rows import memory_rows
 from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service
 from simplemem.features.graph.service import graph_of
-from simplemem.features.graph.values import Entity, Observation, Relation
+from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -285,3 +286,10 @@ def test_a_reranker_that_the_settings_name_orders_and_is_named(vault: Path) -> N
             )
             used, why = step(ask(store, "when does the ferry stop"), "rerank")
             assert used and why != "words and meaning" and service.requests
+
+
+def test_names_of_a_question_are_met_in_the_same_order_each_time() -> None:
+    names = ["Ada", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida", "Jim", "Kay", "Leo"]
+    entities = tuple(Entity(name, "person", path=f"{name}.md") for name in names)
+    walk = walk_from_question(" ".join(reversed(names)), [], {}, Graph(entities))
+    assert list(walk.scores) == [f"{name}.md" for name in names]
