@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from simplemem.features.facts.service import FactService
     from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.features.lessons.service import LessonService
+    from simplemem.features.review.service import ReviewService
     from simplemem.store import EnhancedStore
 
 __all__ = (
@@ -29,6 +30,7 @@ __all__ = (
     "KnowledgeGraph",
     "LessonService",
     "MemoryService",
+    "ReviewService",
     "ServiceOf",
 )
 
@@ -57,3 +59,4 @@ if not TYPE_CHECKING:
     KnowledgeGraph = _service("graph.service:graph_of")
     LessonService = _service("lessons.service:lesson_service")
     MemoryService = _service("documents.memories:memory_service")
+    ReviewService = _service("review.service:review_of")

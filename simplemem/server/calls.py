@@ -24,6 +24,12 @@ from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.models import AUTHOR_SEPARATOR
 from simplemem.profiles.profile import Profile
+from simplemem.server.apps import (
+    EXTENSION_ID,
+    app_tools,
+    list_with_app,
+    supports_apps,
+)
 from simplemem.server.client_log import ClientKey, ClientLog
 from simplemem.server.prompts import get_prompt, list_prompts
 from simplemem.server.resources import Resources
@@ -92,6 +98,8 @@ def assemble(
         on_subscriptions_listen=resources.listen,
         **options,
     )
+    if profile.known_as is None:
+        server.extensions[EXTENSION_ID] = {}
     server.middleware.append(partial(_handle_request, executor))
     if clients is not None:
         server.middleware.append(partial(_record_client, clients))
@@ -133,11 +141,18 @@ class _Handlers:
         self._resources = resources
         self._sessions = sessions
 
-    async def list_tools(self, _ctx: Context, _params: Any) -> types.ListToolsResult:
-        """Answer `tools/list`. 0.05 seconds later, the index begins to be updated."""
+    async def list_tools(self, ctx: Context, _params: Any) -> types.ListToolsResult:
+        """Answer `tools/list`. 0.05 seconds later, the index begins to be updated.
+
+        A client that supports apps sees the tools of the app too, unless the server emulates
+        another one.
+        """
         loop = asyncio.get_running_loop()
         loop.call_later(_SECONDS_AFTER_LIST, self._executor.start_indexing)
-        listings = [tool.listing() for tool in self._tools.values()]
+        if self._has_app(ctx):
+            listings = list_with_app([*self._tools.values()])
+        else:
+            listings = [tool.listing() for tool in self._tools.values()]
         tools = [types.Tool.model_validate(listing) for listing in listings]
         return types.ListToolsResult(tools=tools)
 
@@ -149,7 +164,7 @@ class _Handlers:
         After a call that writes, notifies the subscribers of the graph. Raises MCPError if there is
         no such tool, unless the replaced server answers it otherwise.
         """
-        tool = self._tools.get(params.name)
+        tool = self._find_tool(ctx, params.name)
         if tool is None:
             if self._profile.known_as:
                 return _result(f"MCP error -32602: Tool {params.name} not found", None)
@@ -172,6 +187,17 @@ class _Handlers:
             ctx.lifespan_context[_STRUCTURED] = result.structured_content
             result.structured_content = {}
         return result
+
+    def _has_app(self, ctx: Context) -> bool:
+        """Return whether the client of a request can show the app, and the server offers it."""
+        return self._profile.known_as is None and supports_apps(ctx)
+
+    def _find_tool(self, ctx: Context, name: str) -> Tool | None:
+        """Return the tool with a name that the client of a request may call, None without one."""
+        tool = self._tools.get(name)
+        if tool is None and self._has_app(ctx):
+            return next((candidate for candidate in app_tools() if candidate.name == name), None)
+        return tool
 
     async def list_prompts(self, _ctx: Context, _params: Any) -> types.ListPromptsResult:
         """Answer `prompts/list`."""

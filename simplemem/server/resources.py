@@ -24,6 +24,8 @@ from mcp.shared.exceptions import MCPError
 from simplemem.errors import Ambiguous, NotFound
 from simplemem.features.ownership import is_in_a_folder_of_users, notes_of_users
 from simplemem.note.names import compare_key, path_of
+from simplemem.server.apps import URI as APP_URI
+from simplemem.server.apps import app_resource
 from simplemem.server.sdk_compat import connection_of
 from simplemem.server.sessions import Sessions
 from simplemem.tools.render import error_data, index_line, line, pretty
@@ -332,6 +334,9 @@ class Resources:
 
         Raises MCPError if there is no such resource, Ambiguous if several notes have the name.
         """
+        if params.uri == APP_URI and not self._is_graph:
+            return app_resource()
+
         session = self._sessions.session_of(ctx)
         try:
             text = await self._executor.run(lambda: self._text(params.uri, session))

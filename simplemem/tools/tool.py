@@ -255,6 +255,9 @@ class Tool:
         creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the
             address.
         deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
+        shows_changes: Whether it answers with changes, which a client may show with buttons.
+        question: Returns what the user should be asked before a call with these arguments, if the
+            setting `write.confirm` asks for it; "" for nothing. None for a tool that never asks.
         routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
         phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes
             its name or its route, and `{call:version="{version}"}` its call with this argument.
@@ -273,6 +276,8 @@ class Tool:
     idempotent: bool = True
     creates: bool = False
     deletes: bool = False
+    shows_changes: bool = False
+    question: Callable[[EnhancedStore, BaseModel], str] | None = None
     routes: tuple[str, ...] = ()
     phrases: Mapping[str, str] = field(default_factory=dict)
     gather: Gather | None = None

@@ -24,12 +24,21 @@ both = pytest.mark.parametrize("mode", [LEGACY, MODERN])
 
 @asynccontextmanager
 async def connected(
-    vault: Path, mode: str, profile: str = "default", *, read_only: bool = False, **options: Any
+    vault: Path,
+    mode: str,
+    profile: str = "default",
+    *,
+    read_only: bool = False,
+    tools: str = "",
+    **options: Any,
 ) -> AsyncIterator[Client]:
-    """Yield a client of a server in this process, without a transport. `options` are its own."""
+    """Yield a client of a server in this process, without a transport. `options` are its own.
+
+    `tools` are tool groups that the server adds or removes.
+    """
     chosen = built_in_profiles()[profile]
     executor = StoreExecutor(lambda: open_store(vault, read_only=read_only))
-    server = assemble(chosen, choose_tools(chosen), executor)
+    server = assemble(chosen, choose_tools(chosen, tools), executor)
     client_info = types.Implementation(name="protocol-test", version="1.2")
     try:
         async with Client(server, mode=mode, client_info=client_info, **options) as client:

@@ -13,6 +13,7 @@ PROFILE = Profile(
     default_groups=("core",),
     tool_groups={
         "core": "simplemem.tools.core:TOOLS",
+        "review": "simplemem.tools.reviewing:TOOLS",
     },
     instructions_file=Path(__file__).with_name("instructions.md"),
 )
