@@ -11,51 +11,59 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Json = dict[str, Any]
 
+_POLL_INTERVAL = 0.02  # seconds after which the server notices that it shall stop
+
 
 class Refusal(Exception):
-    """The service answers with an error instead of a completion."""
+    """The service answers with an error instead of a completion. `status` is that of HTTP."""
 
     def __init__(self, status: int, message: str) -> None:
+        """Make an error with an HTTP status, such as 400, and a message for the client."""
         super().__init__(message)
         self.status = status
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A request for a completion.
+    """A request for a completion."""
 
-    Attributes:
-        instructions: The text of the system message.
-        content: The text of the user's message, which is the last one.
-        schema: The JSON schema of the answer.
-    """
-
-    instructions: str
-    content: str
-    schema: Json
+    instructions: str  # the text of the system messages
+    content: str  # the text of the last message, which is the user's
+    schema: Json  # the JSON schema of the answer
 
     @classmethod
     def read(cls, body: bytes) -> Completion:
-        """Return a request. Raises Refusal if it is none that the service supports."""
+        """Return the request in a body. Raise Refusal if the service does not support it."""
         try:
             request = json.loads(body)
             messages: Sequence[Mapping[str, str]] = request["messages"]
-            form = request["response_format"]
             instructions = [row["content"] for row in messages if row["role"] == "system"]
             content = messages[-1]["content"]
+            schema = _schema_of_answer(request)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise Refusal(400, f"bad request: {error}") from None
+        return cls("\n".join(instructions), content, schema)
 
-        if request.get("stream"):
-            raise Refusal(400, "stream is not supported")
-        if form.get("type") != "json_schema" or not request.get("model"):
-            raise Refusal(400, "a model and a response_format of the type json_schema are required")
-        return cls("\n".join(instructions), content, form["json_schema"]["schema"])
+
+def _schema_of_answer(request: Json) -> Json:
+    """Return the JSON schema that a request demands of the answer.
+
+    Raise Refusal if the service does not support the request, KeyError or TypeError if it does not
+    have the form of one.
+    """
+    answer_format = request["response_format"]
+    if request.get("stream"):
+        raise Refusal(400, "stream is not supported")
+    if answer_format["type"] != "json_schema" or not request.get("model"):
+        raise Refusal(400, "a model and a response_format of the type json_schema are required")
+    schema: Json = answer_format["json_schema"]["schema"]
+    return schema
 
 
 AnswerFunction = Callable[[Completion], object]
@@ -72,6 +80,7 @@ class ChatServer:
         """Make a service that answers with the results of a function, which may raise Refusal."""
         self.answer = answer
         self.completions: list[Completion] = []
+        # The HTTP server makes one object of this class per request, and passes it nothing.
         handler = type("Handler", (_Handler,), {"service": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -97,11 +106,16 @@ class ChatServer:
         return {"llm": llm | more}
 
     def complete(self, body: bytes) -> Json:
-        """Return the response to the body of a request. Raises Refusal."""
+        """Return the response to the body of a request.
+
+        Raise Refusal if it is not supported, or if the function that answers refuses it.
+        """
         completion = Completion.read(body)
         self.completions.append(completion)
         answer = self.answer(completion)
-        content = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        content = answer
+        if not isinstance(content, str):
+            content = json.dumps(answer, ensure_ascii=False)
         return {
             "id": f"chatcmpl-{len(self.completions)}",
             "object": "chat.completion",
@@ -118,16 +132,19 @@ class ChatServer:
         }
 
     def __enter__(self) -> ChatServer:
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        """Begin to answer requests, in a thread."""
+        serve = partial(self._server.serve_forever, poll_interval=_POLL_INTERVAL)
+        threading.Thread(target=serve, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Stop, and close the socket."""
         self._server.shutdown()
         self._server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Reads one request and sends its response."""
+    """Reads one request and sends its response. A subclass has the `service` that answers."""
 
     service: ChatServer
 
@@ -142,6 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(refusal.status, {"error": {"message": str(refusal), "type": "error"}})
 
     def _send(self, status: int, value: Json) -> None:
+        """Send a response with a JSON object as its body."""
         body = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

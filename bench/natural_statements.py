@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -84,8 +84,8 @@ class StatementFigures:
     def sum_of(cls, figures: Sequence[StatementFigures]) -> StatementFigures:
         """Return the figures of several people together."""
         sums = {}
-        for name in cls.__dataclass_fields__:
-            sums[name] = sum_counts(getattr(one, name) for one in figures)
+        for count in fields(cls):
+            sums[count.name] = sum_counts(getattr(one, count.name) for one in figures)
         return cls(**sums)
 
 
@@ -112,7 +112,7 @@ def word_for_word(
 
 
 class StatementObserver(Protocol):
-    """Is told whose statements are being stored."""
+    """Learns whose statements are being stored."""
 
     def open_person(self, person: Person) -> None:
         """Take note that the statements of a person will be stored, from the first one on."""
@@ -193,10 +193,26 @@ def _read_stored(answer: Mapping[str, Any]) -> _Stored:
     return stored
 
 
+class _Ending(NamedTuple):
+    """When to look whether a fact that has ended is still current."""
+
+    at: datetime
+    fact_id: FactId
+
+
+class _Answer(NamedTuple):
+    """What a question found. None stands for what was not asked for."""
+
+    is_found: bool | None  # a memory of a statement with evidence
+    is_stale: bool | None  # an outdated memory before all with evidence
+    has_stale: bool | None  # an outdated memory anywhere
+
+
 class _Play:
     """The statements of one person, as they are stored. Guards what was stored and measured."""
 
     def __init__(self, call: ToolCaller, person: Person, speaker: Speaker) -> None:
+        """Prepare to store the statements of a person in an empty vault, in which `call` calls."""
         self._call = call
         self._person = person
         self._speaker = speaker
@@ -224,8 +240,8 @@ class _Play:
         """
         endings = self._endings()
         for statement in self._person.statements:
-            while endings and endings[0][0] <= statement.at:
-                self._check_ending(*endings.pop(0))
+            while endings and endings[0].at <= statement.at:
+                self._check_ending(endings.pop(0))
             self._store(statement)
 
         last_at = self._person.statements[-1].at + _AFTER_LAST
@@ -235,7 +251,7 @@ class _Play:
         doubted = self._count_doubted()
         answers = [self._ask(question) for question in questions]
         for ending in endings:
-            self._check_ending(*ending)
+            self._check_ending(ending)
 
         return StatementFigures(
             outdated=Count.of(self._outdated),
@@ -316,10 +332,11 @@ class _Play:
             if memory_id in self._gone or not state.is_gone(memory_id):
                 continue
             self._gone.add(memory_id)
-            held = [fact_id for fact_id in fact_ids if self._holds(fact_id, statement)]
-            self._lost_count += len(held)
+            lost = [fact_id for fact_id in fact_ids if self._holds(fact_id, statement)]
+            self._lost_count += len(lost)
             is_justified = any(self._is_out(fact_id, statement.number) for fact_id in fact_ids)
-            self._wrong_count += not is_justified
+            if not is_justified:
+                self._wrong_count += 1
 
     def _is_out(self, fact_id: FactId, number: int) -> bool:
         """Return whether a statement up to this one replaces a fact or asks to forget it."""
@@ -334,8 +351,11 @@ class _Play:
 
     # What time ends
 
-    def _endings(self) -> list[tuple[datetime, FactId]]:
-        """Return when to look for each fact that ends, earliest first."""
+    def _endings(self) -> list[_Ending]:
+        """Return when to look for each fact that ends, earliest first.
+
+        Facts that ended before they were stated, or are replaced before they end, are left out.
+        """
         times = {statement.number: statement.at for statement in self._person.statements}
         endings = []
         for fact in self._facts.values():
@@ -345,15 +365,15 @@ class _Play:
             replacing = self._replaced_by.get(fact.id)
             if replacing is not None and times[replacing] <= end + _AFTER_END:
                 continue
-            endings.append((end + _AFTER_END, fact.id))
+            endings.append(_Ending(end + _AFTER_END, fact.id))
         return sorted(endings)
 
-    def _check_ending(self, at: datetime, fact_id: FactId) -> None:
-        """Look whether a fact that has ended is still current."""
-        set_clock(at)
-        memory_id = self._memory_of.get(fact_id)
+    def _check_ending(self, ending: _Ending) -> None:
+        """Look whether the memory of a fact that has ended is still current."""
+        set_clock(ending.at)
+        memory_id = self._memory_of.get(ending.fact_id, "")
         was_current = memory_id in self._current_once
-        self._ended.append(was_current and not self._state().is_current(memory_id or ""))
+        self._ended.append(was_current and not self._state().is_current(memory_id))
 
     def _count_ended_wrongly(self) -> Count:
         """Count the facts that hold, but whose memories time has ended."""
@@ -381,10 +401,12 @@ class _Play:
     # What is worth storing
 
     def _count_noise(self) -> Count:
+        """Count the statements that should not be stored, and those that stored something."""
         noise = [statement for statement in self._person.statements if statement.is_noise]
         return Count.of(self._stored[statement.number].is_new for statement in noise)
 
     def _count_kept(self) -> Count:
+        """Count the statements that should be stored, and those that have a memory of a fact."""
         worth_storing = [
             statement
             for statement in self._person.statements
@@ -441,14 +463,6 @@ class _Play:
             if fact.id in self._memory_of:
                 memory_ids.add(self._memory_of[fact.id])
         return memory_ids
-
-
-class _Answer(NamedTuple):
-    """What a question found. None: the question does not ask for that."""
-
-    is_found: bool | None
-    is_stale: bool | None
-    has_stale: bool | None
 
 
 def memory_of(fact: GoldFact, texts: Mapping[str, str]) -> str:

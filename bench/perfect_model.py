@@ -30,6 +30,7 @@ from simplemem.note.sentences import sentence_spans
 
 Json = dict[str, Any]
 _MAX_LABEL_WORDS: Final = 4
+_PUNCTUATION: Final = ".,;:!?\"'()«»¿¡"
 
 
 class PerfectModel:
@@ -74,7 +75,7 @@ class PerfectModel:
     # Answering
 
     def answer(self, completion: Completion) -> object:
-        """Return the answer to a request. Raises Refusal for a task that it does not know."""
+        """Return the answer to a request. Raise Refusal for a task that it does not know."""
         keys = _keys_of(completion.schema)
         for task_keys, task in _TASKS.items():
             if task_keys <= keys:
@@ -163,28 +164,26 @@ class PerfectModel:
         each, which says that they hold no more.
         """
         statement = self._statement(content["text"])
-        facts = statement.facts if statement.is_worth_storing else ()
-        rows = []
-        named: set[str] = set()
-        for fact in facts:
-            outdated = []
-            for shown in content.get("facts", []):
-                is_outdated = self._is_outdated_by(fact, shown["text"])
-                if is_outdated and shown["id"] not in named:
-                    outdated.append(shown)
-            named.update(shown["id"] for shown in outdated)
+        if not statement.is_worth_storing:
+            return {"facts": []}
 
+        rows = []
+        current = content.get("facts", [])
+        for fact in statement.facts:
+            outdated = [shown for shown in current if self._is_outdated_by(fact, shown["text"])]
+            current = [shown for shown in current if shown not in outdated]
             row = self._extracted(fact, statement)
-            first_id = outdated[0]["id"] if outdated else None
-            rows.append(row | {"replaces": first_id})
+            row["replaces"] = outdated[0]["id"] if outdated else None
+            rows.append(row)
             rows += [_ended_row(shown, row["quote"]) for shown in outdated[1:]]
         return {"facts": rows}
 
     def _statement(self, text: str) -> Statement:
-        """Return the statement of the person with a text. Raises Refusal if there is none."""
+        """Return the statement of the person with a text. Raise Refusal if there is none."""
+        words = text.split()
         if self._person is not None:
             for statement in self._person.statements:
-                if " ".join(statement.text.split()) == " ".join(text.split()):
+                if statement.text.split() == words:
                     return statement
         raise Refusal(501, f"nobody said: {text[:60]}")
 
@@ -192,7 +191,7 @@ class PerfectModel:
         """Return a fact as a row of an answer, and remember its text."""
         text = text_of(fact)
         self._facts_by_text.setdefault(text, []).append(fact)
-        is_preference = bool({"preference"} & statement.kinds) and "preference" in fact.key
+        is_preference = "preference" in statement.kinds and "preference" in fact.key
         return {
             "text": text,
             "type": "preference" if is_preference else "fact",
@@ -318,14 +317,16 @@ def quote_of(fact: GoldFact, statement: Statement) -> str:
 
 
 def _day_or_none(text: str) -> str | None:
+    """Return a day of the annotation, None if it has none."""
     return text or None
 
 
 def _label_in(message: str, label: str) -> str:
     """Return a label in words of a message: those of the right label, else its first ones."""
-    wanted = content_stems(label)
-    words = [word.strip(".,;:!?\"'()«»¿¡") for word in message.split()]
-    named = [word for word in words if content_stems(word) & wanted]
-    content = [word for word in words if content_stems(word)]
-    chosen = named or content or words
-    return " ".join(list(dict.fromkeys(chosen))[:_MAX_LABEL_WORDS])
+    stems_of_label = content_stems(label)
+    words = [word.strip(_PUNCTUATION) for word in message.split()]
+    words_of_label = [word for word in words if content_stems(word) & stems_of_label]
+    content_words = [word for word in words if content_stems(word)]
+    chosen = words_of_label or content_words or words
+    unique_words = list(dict.fromkeys(chosen))
+    return " ".join(unique_words[:_MAX_LABEL_WORDS])
