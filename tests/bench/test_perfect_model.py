@@ -80,6 +80,7 @@ def test_a_completion_has_the_form_that_clients_of_openai_expect() -> None:
     [
         ("/chat/completions", request(schema_of("a"), stream=True), 400),
         ("/chat/completions", request(schema_of("a")) | {"response_format": {"type": "text"}}, 400),
+        ("/chat/completions", request(schema_of("a")) | {"response_format": "json"}, 400),
         ("/chat/completions", {"model": "fake"}, 400),
         ("/completions", request(schema_of("a")), 404),
     ],

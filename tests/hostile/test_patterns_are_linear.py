@@ -19,6 +19,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
+from simplemem.features.changes.cues import cue_languages
 from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.facts.day_language import day_languages
 from simplemem.features.facts.message_rules import message_rules
@@ -37,6 +38,7 @@ MADE_WHILE_RUNNING = {  # words, to the letter
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
 TABLES_MADE_WHILE_RUNNING = {
+    "features/changes/cues.py": cue_languages,
     "features/conversations/trait_rules.py": trait_languages,
     "features/facts/day_language.py": day_languages,
     "features/facts/message_rules.py": message_rules,

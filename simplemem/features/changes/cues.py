@@ -66,14 +66,14 @@ def languages_of(text: str) -> list[Cues]:
     These are all languages if the text has none. The preferred one comes first.
     """
     words = [without_accents(word) for word in words_in(text)]
-    counts = [sum(word in cues.stop_words for word in words) for cues in _languages()]
+    counts = [sum(word in cues.stop_words for word in words) for cues in cue_languages()]
 
     most = max(counts)
-    return [cues for cues, count in zip(_languages(), counts, strict=True) if count == most]
+    return [cues for cues, count in zip(cue_languages(), counts, strict=True) if count == most]
 
 
 @cache
-def _languages() -> tuple[Cues, ...]:
+def cue_languages() -> tuple[Cues, ...]:
     """Return the cues of all languages. Their files are read by the first call."""
     return tuple(_load(code, stemmer) for code, stemmer in _STEMMERS.items())
 

@@ -108,9 +108,9 @@ class Language:
         return text.rstrip(".! ")
 
     def words(self, text: str) -> Words:
-        """Return the words of a text that name something, as stems of words without synonyms.
+        """Return the stems of the words of a text that name something; none if no word does.
 
-        It is empty if no word names anything.
+        A synonym has the stem of the word for which it stands: "cell" that of "phone".
         """
         tokens = self.tokens(text)
         return frozenset(_reduce(tokens, self.synonyms, self.stems))

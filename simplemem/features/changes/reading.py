@@ -160,7 +160,7 @@ class _ChangeReader:
     def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
         """Add the topic of a matched rule, unless its owner is unclear or its place is no home.
 
-        Then also enter that the statement names an old value, if the rule or a "no longer" says so.
+        Also record that the statement names an old value, if the rule or a "no longer" says so.
         """
         owner = self._language.read_owner(groups.get("who", ""))
         place = groups.get("place", "")

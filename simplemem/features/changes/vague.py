@@ -27,7 +27,7 @@ from simplemem.features.changes.statement_words import (
 class VagueChange:
     """What a statement says became outdated, without saying of what exactly.
 
-    The kind "measured" means that only numbers tell it, as in "the TSH is 3.1".
+    The kind "measured" means that only numbers tell it, as in "TSH at 3.1".
     """
 
     kind: CueKind | Literal["measured"]

@@ -152,7 +152,7 @@ class FactExtraction:
             sentences += [
                 sentence
                 for sentence in reading.sentences_of_change
-                if self._facts.has_facts_in_doubt(document.scope, sentence)
+                if self._facts.puts_facts_in_doubt(document.scope, sentence)
             ]
         return list(dict.fromkeys(sentences))
 

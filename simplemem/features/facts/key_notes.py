@@ -215,6 +215,7 @@ def _replace_value(text: str, stated: StatedFact, version: FactVersion, block_id
     """
     body_start = read_header(text).body_start
     quote = _render_quote(stated)
+    # A function, since the text of a replacement could have escapes.
     body = _QUOTE.sub(lambda _: quote, text[body_start:], count=1)
     text = text[:body_start] + body
     properties = _properties(stated, version, block_id)
@@ -244,7 +245,8 @@ def _find_position(text: str, lines: Sequence[_HistoryLine], version: FactVersio
 def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict[str, object]:
     """Return the properties of a fact's note that change with its value, in their order.
 
-    Those that an earlier value may have had and this one does not are None.
+    `valid_to` and `stated` are None if this value has none. The note of a fact that had a subject,
+    or was private, keeps them: they are absent here.
     """
     has_own_since = stated.since is not None
     properties: dict[str, object] = {

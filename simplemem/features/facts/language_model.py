@@ -63,7 +63,7 @@ def extract(
         question = {"text": part, "today": f"{now():%Y-%m-%d}", "facts": shown}
         answered = _ask(service, chat, "extract", question)
         for row in _read_rows(answered["facts"]):
-            if _names_only(row, existing_by_id) and _is_usable(row, plain):
+            if _names_only_shown(row, existing_by_id) and _is_usable(row, plain):
                 facts[row["text"]] = _fact_of_row(row, chat, existing_by_id)
             else:
                 rejected_count += 1
@@ -83,13 +83,10 @@ def _describe(id_: str, fact: Fact) -> dict[str, Any]:
     return {"id": id_, "text": fact.statement[:_MAX_FACT], "since": since}
 
 
-def _names_only(row: Mapping[str, str], existing: Collection[str]) -> bool:
-    """Return whether a row of an answer names no existing fact that the model was not shown.
-
-    `existing` are the ids of those that it was shown.
-    """
-    named = [row[field] for field in _REFERENCES if field in row]
-    return all(id_ == "" or id_ in existing for id_ in named)
+def _names_only_shown(row: Mapping[str, str], shown_ids: Collection[str]) -> bool:
+    """Return whether the model was shown all existing facts that a row of its answer names."""
+    named_ids = [row[field] for field in _REFERENCES if field in row]
+    return all(id_ in shown_ids for id_ in named_ids if id_)
 
 
 def classify(

@@ -99,7 +99,7 @@ class FactService(FeatureService):
                 return False
         return True
 
-    def has_facts_in_doubt(self, scope: str, text: str) -> bool:
+    def puts_facts_in_doubt(self, scope: str, text: str) -> bool:
         """Return whether a text says that a current fact of a scope changed, but not to what."""
         if read_change(text) is None:
             return False
