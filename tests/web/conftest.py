@@ -137,14 +137,20 @@ class Served:
 class Session:
     """A session of MCP over HTTP, one request at a time."""
 
-    def __init__(self, server: Served, path: str = "/mcp", token: str = OWNER) -> None:
+    def __init__(
+        self,
+        server: Served,
+        path: str = "/mcp",
+        token: str = OWNER,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
         self.server = server
         self.path = path
         self.token = token
         self.id = ""
         params = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "capabilities": capabilities or {},
             "clientInfo": {"name": "t", "version": "1"},
         }
         answer = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
@@ -167,6 +173,13 @@ class Session:
         body = self.post(message).body.decode()
         assert '"id":1' in body, body
         return body
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool, and return its result."""
+        body = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        data = body.partition("data: {")[2] if body.startswith(("event:", "id:")) else body[1:]
+        result: dict[str, Any] = json.loads("{" + data.partition("\n")[0])["result"]
+        return result
 
 
 @contextmanager
