@@ -87,7 +87,8 @@ def read_conversation_fact(read: Read) -> Fact:
     note, fields = CONVERSATION_FACT.parse(read)
     name = base_name(read.path)
     latest = _latest_version(note.text)
-    key = key_of(note.text_property("key") or note.text_property("title") or name)
+    name_of_key = note.text_property("key") or note.text_property("title") or name
+    key = key_of(name_of_key)
     value = parse_text(note.text_property("value") or latest.value)
     disputed = _moment_property(note, "disputed")
     superseded_by = (note.text_property("superseded_by") or "").strip("[] ")

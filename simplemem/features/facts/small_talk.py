@@ -28,8 +28,8 @@ _FILE: Final = Path(__file__).with_name("words") / "small_talk.toml"
 
 
 @dataclass(frozen=True)
-class _Language:
-    """The patterns of one language. They ignore letter case."""
+class CourtesyLanguage:
+    """The patterns of courtesies and questions in one language. They ignore letter case."""
 
     courtesies: Mapping[_CourtesyKind, re.Pattern[str]]  # in the order in which they are tried
     addressee: re.Pattern[str]
@@ -61,7 +61,7 @@ def is_small_talk(sentence: str) -> bool:
     return False
 
 
-def _is_question(text: str, language: _Language) -> bool:
+def _is_question(text: str, language: CourtesyLanguage) -> bool:
     """Return whether a text asks something, and states nothing in the form of a question."""
     words = text.rstrip(_END_OF_QUESTION)
     if _is_statement_in_any_language(words):
@@ -71,7 +71,7 @@ def _is_question(text: str, language: _Language) -> bool:
     return language.question.match(words) is not None
 
 
-def _is_courtesy(text: str, language: _Language) -> bool:
+def _is_courtesy(text: str, language: CourtesyLanguage) -> bool:
     """Return whether a text is courtesies, perhaps with whom they address or what they are for.
 
     A question may follow them. A text without a courtesy is none.
@@ -92,7 +92,7 @@ def _is_courtesy(text: str, language: _Language) -> bool:
     return _completes_courtesy(rest, last_kind, language)
 
 
-def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> bool:
+def _completes_courtesy(rest: str, kind: _CourtesyKind, language: CourtesyLanguage) -> bool:
     """Return whether a text behind courtesies belongs to them or asks, but states nothing.
 
     `kind` is that of the last of these courtesies.
@@ -124,7 +124,7 @@ def _may_be_name(text: str) -> bool:
     return len(words) <= _MAX_NAME_WORDS and all(word[0].isupper() for word in words)
 
 
-def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
+def _match_courtesy(text: str, language: CourtesyLanguage) -> _Courtesy | None:
     """Return the courtesy that a text begins with, None if there is none."""
     for kind, pattern in language.courtesies.items():
         match = pattern.match(text)
@@ -135,15 +135,15 @@ def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
 
 
 @cache
-def courtesy_languages() -> tuple[_Language, ...]:
+def courtesy_languages() -> tuple[CourtesyLanguage, ...]:
     """Return the languages in the file, in their order. The first call reads it."""
     languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return tuple(_compile_language(sources) for sources in languages.values())
 
 
-def _compile_language(sources: Mapping[str, str]) -> _Language:
+def _compile_language(sources: Mapping[str, str]) -> CourtesyLanguage:
     """Return the patterns of a language from its table in the file."""
-    return _Language(
+    return CourtesyLanguage(
         courtesies={
             "thanks": _compile_courtesy(sources["thanks"]),
             "greeting": _compile_courtesy(sources["greeting"]),

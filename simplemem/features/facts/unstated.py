@@ -32,8 +32,8 @@ _Kind = Literal["stated", "unstated", "small talk"]
 
 
 @dataclass(frozen=True)
-class _Language:
-    """The patterns of one language, as its file in `words/unstated/` has them.
+class UnstatedLanguage:
+    """The patterns of what states nothing in one language, as its file has them.
 
     All but `not_own` match a sentence as `_plain` returns it.
     """
@@ -142,7 +142,7 @@ def is_unstated(sentence: str) -> bool:
     return any(_is_unstated_in(language, text) for language in unstated_languages())
 
 
-def _is_unstated_in(language: _Language, text: str) -> bool:
+def _is_unstated_in(language: UnstatedLanguage, text: str) -> bool:
     """Return whether a text is such a sentence by the patterns of one language."""
     for pattern in (language.question, language.condition, language.sarcasm, language.chatter):
         if pattern.search(text):
@@ -174,7 +174,7 @@ def _names_nothing(sentence: str) -> bool:
     return not any(_says_what_lasts(language, text) for language in unstated_languages())
 
 
-def _says_what_lasts(language: _Language, text: str) -> bool:
+def _says_what_lasts(language: UnstatedLanguage, text: str) -> bool:
     """Return whether a text says in a language what somebody may look up later."""
     patterns = (language.anchor, language.lasting, language.authorities, language.instruction)
     return any(pattern.search(text) for pattern in patterns)
@@ -186,7 +186,7 @@ def _plain(sentence: str) -> str:
 
 
 @cache
-def unstated_languages() -> tuple[_Language, ...]:
+def unstated_languages() -> tuple[UnstatedLanguage, ...]:
     """Return the patterns of all languages, those of English first.
 
     Their files are read by the first call.
@@ -194,7 +194,7 @@ def unstated_languages() -> tuple[_Language, ...]:
     return tuple(_load(code) for code in _LANGUAGE_CODES)
 
 
-def _load(code: str) -> _Language:
+def _load(code: str) -> UnstatedLanguage:
     """Return the patterns of a language.
 
     Raise TypeError or re.error if its file is not complete.
@@ -203,4 +203,4 @@ def _load(code: str) -> _Language:
     patterns: dict[str, re.Pattern[str]] = {}
     for name, source in table.items():
         patterns[name] = compile_pattern(source, pieces={})
-    return _Language(**patterns)
+    return UnstatedLanguage(**patterns)
