@@ -53,6 +53,7 @@ class ExtensionAPI:
         self.services: dict[Any, Any] = {}
         self.max_note_bytes = parts.settings.max_note_bytes  # a larger note is not indexed
         self.read_only = parts.read_only or parts.vault.read_only
+        self.is_partial = parts.vault.access.is_partial  # whether some notes are hidden
 
     # The life of the store
 
@@ -258,18 +259,26 @@ class ExtensionAPI:
         return self._parts.searching.filters.archive
 
     def changes(
-        self, *, after: int = 0, since: str = "", limit: int | None = None
+        self,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        since: str = "",
+        limit: int | None = None,
     ) -> list[Version]:
         """Return the changes in the log whose number is greater than `after`, newest first.
 
-        Changes of hidden notes are left out. With `since`, a date or a version, earlier changes are
-        left out too. At most those of the latest `limit` operations are returned; None means all.
-        Raises NotFound for an unknown version and Invalid for what is no date.
+        Changes of hidden notes are left out. With `upto`, later changes are left out; with `since`,
+        a date or a version, earlier ones. At most those of the latest `limit` operations are
+        returned; None means all. Raises NotFound for an unknown version and Invalid for what is no
+        date.
         """
         if since:
             moment = self._parts.texts.moment_of(since, start=True)
             after = max(after, moment.number)
-        return self._parts.changes.recent(limit, after=after)
+        if upto is None:
+            return self._parts.changes.recent(limit, after=after)
+        return self._parts.changes.recent(limit, after=after, upto=upto)
 
     def operation(self, version: str) -> list[Version]:
         """Return all changes of the operation that a version belongs to, oldest first.

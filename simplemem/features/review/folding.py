@@ -6,15 +6,15 @@ several in which one session went on changing the same note. A group has the ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.review.inbox import NoteChange
-from simplemem.features.review.state import PersonalReview, fingerprint_of
+from simplemem.features.review.state import fingerprint_of
 from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ _COPIED_BY: Final = "sync"  # the tool of changes that another machine made
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step of the history by an agent: what it did to each note, and how it stands.
+    """One step of the history by an agent: what it did to each note, and why.
 
-    `version` is the id of its first change. `undo` is the operation that undid it: None if none
-    did, and "" if it was undone with everything by its author. `undone_at` is the time of that undo
-    in UTC; "" if there is none, or if it is not known.
+    `version` is the id of its first change, and `number` the number of that.
     """
 
     version: str
@@ -46,6 +44,16 @@ class Operation:
     sources: tuple[str, ...]
     notes: tuple[NoteChange, ...]
     fingerprints: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """How an operation stands: whether it is undone, and whether the person has kept it.
+
+    `undo` is the operation that undid it: None if none did, and "" if it was undone with everything
+    by its author. `undone_at` is the time of that undo in UTC; "" if there is none, or if it is not
+    known.
+    """
+
     undo: str | None
     undone_at: str
     is_kept: bool
@@ -58,9 +66,13 @@ class Operation:
 
 @dataclass(slots=True)
 class Item:
-    """Operations that are reviewed together, the oldest first. There is at least one."""
+    """Operations that are reviewed together, the oldest first. There is at least one.
+
+    `standings` says how each of them stands: all are alike in whether they are undone and kept.
+    """
 
     operations: list[Operation]
+    standings: list[Standing]
 
     @property
     def first(self) -> Operation:
@@ -75,7 +87,17 @@ class Item:
     @property
     def is_open(self) -> bool:
         """Whether the person still has to decide: the operations are in effect, and not kept."""
-        return not self.first.is_kept and not self.first.is_undone
+        return not self.is_kept and not self.is_undone
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the person has kept the operations."""
+        return self.standings[0].is_kept
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether the operations are undone at present."""
+        return self.standings[0].is_undone
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -127,17 +149,14 @@ class Item:
         latest_first = reversed(self.operations)
         return tuple(_unique(name for operation in latest_first for name in operation.sources))
 
-    def may_continue_with(self, operation: Operation) -> bool:
+    def may_continue_with(self, operation: Operation, standing: Standing) -> bool:
         """Return whether an operation of the same session goes on changing the same note.
 
-        It does if it began with the text that the item left, and is reviewed and undone like it.
+        It does if it began with the text that the item left, and is kept and undone like it.
         """
         if not _is_foldable(self.last) or not _is_foldable(operation):
             return False
-        is_alike = (self.last.is_kept, self.last.is_undone) == (
-            operation.is_kept,
-            operation.is_undone,
-        )
+        is_alike = (self.is_kept, self.is_undone) == (standing.is_kept, standing.is_undone)
         last = self.last.notes[0]
         note = operation.notes[0]
         is_continued = last.current_name == note.name and last.after == note.before
@@ -156,51 +175,44 @@ class Group:
     items: list[Item] = field(default_factory=list)
     _latest_items: dict[str, Item] = field(default_factory=dict)
 
-    def add(self, operation: Operation) -> None:
+    def add(self, operation: Operation, standing: Standing) -> None:
         """Add an operation to the item that it continues, or as an item of its own."""
         self.ended = operation.when
         self.last_number = operation.number
 
         item = self._latest_items.get(operation.notes[0].name)
-        if item is not None and item.may_continue_with(operation):
+        if item is not None and item.may_continue_with(operation, standing):
             item.operations.append(operation)
+            item.standings.append(standing)
         else:
-            item = Item([operation])
+            item = Item([operation], [standing])
             self.items.append(item)
         self._latest_items[operation.notes[0].current_name] = item
 
 
-def read_operations(
-    versions: Sequence[Version], undone: Mapping[str, str], review: PersonalReview
-) -> list[Operation]:
+def read_operations(versions: Iterable[Version]) -> list[Operation]:
     """Return the operations by agents among the changes, which are newest first, oldest first.
 
-    `undone` has the operation that undid each of those that are undone. Undos that an agent made
-    are left out, because what they undid is shown as undone; so is what was copied from another
-    machine, and texts that were only found after a crash.
+    Undos that an agent made are left out, because what they undid is shown as undone; so is what
+    was copied from another machine, and texts that were only found after a crash.
     """
-    times = {version.group: version.when for version in versions}
     operations = []
-    for group, changes in groupby(versions, attrgetter("group")):
+    for _, changes in groupby(versions, attrgetter("group")):
         oldest_first = [change for change in changes if change.op != "recovered"][::-1]
-        if not oldest_first:
-            continue
-        first = oldest_first[0]
-        if first.is_by_person or first.op == "undo" or first.tool == _COPIED_BY:
-            continue
-        undo = undone.get(group)
-        undone_at = times.get(undo or "", "")
-        operations.append(_read_operation(oldest_first, undo, undone_at, review))
+        if oldest_first and _is_to_be_reviewed(oldest_first[0]):
+            operations.append(_read_operation(oldest_first))
     operations.reverse()
     return operations
 
 
-def _read_operation(
-    changes: Sequence[Version], undo: str | None, undone_at: str, review: PersonalReview
-) -> Operation:
+def _is_to_be_reviewed(change: Version) -> bool:
+    """Return whether an agent made a change here, and did not only undo another one."""
+    return not change.is_by_person and change.op != "undo" and change.tool != _COPIED_BY
+
+
+def _read_operation(changes: Sequence[Version]) -> Operation:
     """Return the operation that consists of some changes, the oldest first."""
     first = changes[0]
-    fingerprints = fingerprints_of(changes)
     return Operation(
         version=first.group,
         number=first.number,
@@ -211,10 +223,7 @@ def _read_operation(
         session=first.session,
         sources=first.sources,
         notes=tuple(_note_change(change) for change in changes),
-        fingerprints=fingerprints,
-        undo=undo,
-        undone_at=undone_at,
-        is_kept=review.has_kept(fingerprints),
+        fingerprints=fingerprints_of(changes),
     )
 
 
@@ -234,7 +243,9 @@ def _note_change(change: Version) -> NoteChange:
     return NoteChange(change.op, name_of(change.path), new_name, change.before, change.after)
 
 
-def group_by_session(operations: Iterable[Operation]) -> list[Group]:
+def group_by_session(
+    operations: Iterable[Operation], standing_of: Callable[[Operation], Standing]
+) -> list[Group]:
     """Return operations, which are oldest first, by session, the latest session first.
 
     Operations without a session belong together if they have the same author, and none of them is
@@ -257,7 +268,7 @@ def group_by_session(operations: Iterable[Operation]) -> list[Group]:
                 last_number=operation.number,
             )
             groups[key] = group
-        group.add(operation)
+        group.add(operation, standing_of(operation))
 
     finished += groups.values()
     return sorted(finished, key=attrgetter("last_number"), reverse=True)

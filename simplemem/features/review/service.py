@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.features.review.agent_log import MAX_OPERATIONS, AgentLog, LogReading
 from simplemem.features.review.folding import (
     Group,
     Item,
+    Operation,
+    Standing,
     fingerprints_of,
     group_by_session,
     matching,
-    read_operations,
 )
 from simplemem.features.review.inbox import (
     LAST_LOOK,
@@ -38,7 +40,7 @@ from simplemem.note.names import path_of
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore, Version
 
-_MAX_OPERATIONS: Final = 2000  # the latest ones, in which the inbox looks
+_MAX_LISTINGS: Final = 50  # one per person, that are remembered
 _MAX_TEXT_REVIEWS: Final = 2000  # that are remembered
 _UNDONE_STAYS: Final = timedelta(days=1)  # in the list of what is to be reviewed
 _MAX_COMMENT: Final = 4000  # characters
@@ -51,26 +53,34 @@ def review_of(store: EnhancedStore) -> ReviewService:
     return ReviewService.of(store)
 
 
-class _Listing:
-    """All groups of the log as one person has reviewed them, and what was read with them."""
+class _Listing(NamedTuple):
+    """All groups of the log as one person has reviewed them, and what was read with them.
 
-    def __init__(
-        self, groups: Sequence[Group], review: PersonalReview, last_look: str, *, is_complete: bool
-    ) -> None:
-        self.groups = groups
-        self.review = review
-        self.last_look = last_look
-        self.is_complete = is_complete
+    `agents` and `folders` are those of all changes, for a filter.
+    """
+
+    groups: Sequence[Group]
+    agents: tuple[str, ...]
+    folders: tuple[str, ...]
+    reading: LogReading
+    review: PersonalReview
+    last_look: str
+    is_complete: bool
 
 
 class ReviewService(FeatureService):
-    """The inbox of changes by agents, and its actions. Guards the reviews of texts that it made."""
+    """The inbox of changes by agents, and its actions.
+
+    Guards the reviews of texts that it made, and the last listing of each person.
+    """
 
     def __init__(self, store: EnhancedStore) -> None:
         """Make the service of a store. Callers use `review_of`, so that there is only one."""
         super().__init__(store)
+        self._agent_log = AgentLog(store.extension)
         self._log = ReviewLog(store.extension, store.root)
         self._text_reviews: OrderedDict[tuple[str | None, str | None], TextReview] = OrderedDict()
+        self._listings: dict[str, _Listing] = {}
         self._guard = threading.Lock()
 
     # Reading
@@ -92,8 +102,8 @@ class ReviewService(FeatureService):
             new=sum(item.last.when > listing.last_look for item in left),
             total=len(items),
             next_offset=end if end < len(items) else None,
-            agents=_agents_of(listing.groups),
-            folders=_folders_of(listing.groups),
+            agents=listing.agents,
+            folders=listing.folders,
             last_look=listing.last_look,
             is_complete=listing.is_complete,
         )
@@ -105,13 +115,24 @@ class ReviewService(FeatureService):
         version among the latest 2,000 operations, or if no agent made it.
         """
         group = self.extension.operation(version)[0].group
-        listing = self._listing(person)
-        for item in _items_of(listing.groups):
-            if group in item.versions:
-                return self._review_item(item, listing)
+        for item in self.items([group], person):
+            return item
         raise NotFound(
             f"{version} is not in the review",
             hint="The review has the latest changes by agents. The history has all changes.",
+        )
+
+    def items(self, versions: Collection[str], person: str) -> tuple[ReviewItem, ...]:
+        """Return the items that contain operations, newest first, as a person has reviewed them.
+
+        `versions` are those of `ReviewItem.versions`. Unknown ones are ignored.
+        """
+        wanted = set(versions)
+        listing = self._listing(person)
+        return tuple(
+            self._review_item(item, listing)
+            for item in _items_of(listing.groups)
+            if not wanted.isdisjoint(item.versions)
         )
 
     def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:
@@ -123,19 +144,29 @@ class ReviewService(FeatureService):
 
         The date is ignored for `LAST_LOOK`, because it depends on the changes themselves.
         """
-        date = "" if since == LAST_LOOK else since
-        versions = self.extension.changes(since=date, limit=_MAX_OPERATIONS)
+        if since in ("", LAST_LOOK):
+            return self._whole_listing(person)
+        reading = self._agent_log.read_since(since)
+        is_complete = len(reading.versions) < MAX_OPERATIONS
+        return _list_groups(reading, self._log.review_of(person), person, is_complete=is_complete)
+
+    def _whole_listing(self, person: str) -> _Listing:
+        """Return all changes by agents, by session. It is kept until something changes."""
+        reading = self._agent_log.read()
         review = self._log.review_of(person)
-        undone = self.extension.find_undone(versions)
-        operations = read_operations(versions, undone, review)
-        last_look = max(review.last_look, _last_undo(versions, person))
-        oldest = versions[-1].number if versions else 1
-        return _Listing(
-            group_by_session(operations),
-            review,
-            last_look,
-            is_complete=bool(date) or oldest <= 1,
-        )
+        listing = self._listings.get(person)
+        if (
+            listing is not None
+            and listing.reading is reading
+            and listing.review.revision == review.revision
+        ):
+            return listing
+
+        listing = _list_groups(reading, review, person, is_complete=reading.is_complete)
+        if len(self._listings) >= _MAX_LISTINGS:
+            self._listings.clear()
+        self._listings[person] = listing
+        return listing
 
     def _groups_of(
         self, groups: Sequence[Group], page: Sequence[Item], listing: _Listing
@@ -170,9 +201,9 @@ class ReviewService(FeatureService):
             reason=item.reason,
             sources=item.sources,
             text=self._text_review_of(item.notes),
-            is_kept=item.first.is_kept,
-            is_undone=item.first.is_undone,
-            can_redo=all(operation.undo for operation in item.operations),
+            is_kept=item.is_kept,
+            is_undone=item.is_undone,
+            can_redo=all(standing.undo for standing in item.standings),
             is_new=item.last.when > listing.last_look,
             comments=listing.review.comments_on(item.fingerprints),
         )
@@ -242,6 +273,16 @@ class ReviewService(FeatureService):
             self._log.record("kept", who, list(kept), _flatten(kept.values()))
         return results
 
+    def reopen(self, versions: Sequence[str], who: str) -> tuple[ActionResult, ...]:
+        """Record that a person wants to review operations again that they had kept.
+
+        Raises what `keep` raises.
+        """
+        found, results = self._look_up(versions, "reopened")
+        if found:
+            self._log.record("reopened", who, list(found), _flatten(found.values()))
+        return results
+
     def comment(self, version: str, who: str, text: str) -> ActionResult:
         """Record what a person says about an operation. It does not count as reviewed by that.
 
@@ -282,8 +323,7 @@ class ReviewService(FeatureService):
         except SimplememError as error:
             return _failure(version, error)
 
-        versions = self.extension.changes(limit=_MAX_OPERATIONS)
-        undo = self.extension.find_undone(versions).get(group, "")
+        undo = self._agent_log.read().undone.get(group, "")
         if not undo:
             return ActionResult(
                 version,
@@ -318,6 +358,29 @@ class ReviewService(FeatureService):
         return found, tuple(results)
 
 
+def _list_groups(
+    reading: LogReading, review: PersonalReview, person: str, *, is_complete: bool
+) -> _Listing:
+    """Return the operations of a reading as a person has reviewed them, by session."""
+
+    def standing_of(operation: Operation) -> Standing:
+        """Return how an operation stands for the person."""
+        undo = reading.undone.get(operation.version)
+        undone_at = reading.times.get(undo, "") if undo else ""
+        return Standing(undo, undone_at, review.has_kept(operation.fingerprints))
+
+    groups = group_by_session(reading.operations, standing_of)
+    return _Listing(
+        groups,
+        _agents_of(groups),
+        _folders_of(groups),
+        reading,
+        review,
+        last_look=max(review.last_look, _last_undo(reading.versions, person)),
+        is_complete=is_complete,
+    )
+
+
 def _condition(conditions: InboxFilter, listing: _Listing) -> Callable[[Item], bool]:
     """Return whether an item passes a filter, as a function."""
     folder = conditions.folder.strip("/")
@@ -326,15 +389,15 @@ def _condition(conditions: InboxFilter, listing: _Listing) -> Callable[[Item], b
 
     def passes(item: Item) -> bool:
         """Return whether an item passes."""
-        if not is_called(item.first.who, conditions.agent):
+        if conditions.agent and not is_called(item.first.who, conditions.agent):
             return False
         if folder and not any(_is_in(note, folder) for note in item.notes):
             return False
-        if item.last.when <= earliest:
+        if earliest and item.last.when <= earliest:
             return False
         if not conditions.only_unreviewed or item.is_open:
             return True
-        return item.last.undone_at > undone_since and not item.first.is_kept
+        return item.standings[-1].undone_at > undone_since and not item.is_kept
 
     return passes
 

@@ -33,15 +33,21 @@ _TIMEOUT: Final = 5.0  # seconds to wait for another process that writes
 
 
 class ReviewState:
-    """What one file records: the changes that each person kept, and comments by change."""
+    """What one file records about each person and each change.
+
+    `kept` has for each person the changes that they kept or reopened: when they last did, and
+    whether they kept it. Changes are fingerprints. `events` counts the events so far.
+    """
 
     def __init__(self) -> None:
-        self.kept: dict[str, set[str]] = defaultdict(set)
+        self.events = 0
+        self.kept: dict[str, dict[str, tuple[str, bool]]] = defaultdict(dict)
         self.comments: dict[str, list[Comment]] = defaultdict(list)
         self.last_looks: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. An event of another form is ignored."""
+        self.events += 1
         who = event.get("who")
         when = event.get("when")
         changes = event.get("changes")
@@ -54,32 +60,41 @@ class ReviewState:
 
         kind = event.get("event")
         text = event.get("text")
-        if kind == "kept":
-            self.kept[person].update(fingerprints)
+        if kind in ("kept", "reopened"):
+            standing = (when, kind == "kept")
+            self.kept[person].update(dict.fromkeys(fingerprints, standing))
         elif kind == "comment" and isinstance(text, str):
             for fingerprint in fingerprints:
                 self.comments[fingerprint].append(Comment(who, when, text))
 
 
 class PersonalReview:
-    """What one person has kept and when they last looked, and the comments of everybody."""
+    """What one person has kept and when they last looked, and the comments of everybody.
+
+    Two with the same `revision` are equal, if they are of the same person.
+    """
 
     def __init__(self, person: str, states: Iterable[ReviewState]) -> None:
         self._states = list(states)
         key = _key_of(person)
         self._kept = [state.kept[key] for state in self._states if key in state.kept]
-        self.last_look = max(
-            (state.last_looks.get(key, "") for state in self._states),
-            default="",
-        )
+        self.revision = tuple(state.events for state in self._states)
+        looks = [state.last_looks.get(key, "") for state in self._states]
+        self.last_look = max(looks, default="")
 
     def has_kept(self, fingerprints: Collection[str]) -> bool:
         """Return whether the person has kept all of these changes."""
+        if not self._kept:
+            return False
         return all(self._has_kept_one(fingerprint) for fingerprint in fingerprints)
 
     def _has_kept_one(self, fingerprint: str) -> bool:
-        """Return whether the person has kept a change."""
-        return any(fingerprint in kept for kept in self._kept)
+        """Return whether the person has kept a change, and did not reopen it since."""
+        standings = [kept[fingerprint] for kept in self._kept if fingerprint in kept]
+        if not standings:
+            return False
+        _, is_kept = max(standings)
+        return is_kept
 
     def comments_on(self, fingerprints: Iterable[str]) -> tuple[Comment, ...]:
         """Return the comments on some changes, the oldest first, each once."""

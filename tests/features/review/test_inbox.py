@@ -120,6 +120,13 @@ def test_what_a_person_keeps_is_kept_for_this_person_only(
     assert item.is_kept and not item.is_undone
 
 
+def test_what_was_kept_can_be_reopened(plain_store: EnhancedStore, review: ReviewService) -> None:
+    saved = plain_store.create("Note", "Text", **CLAUDE)
+    review.keep([saved.version], "ida")
+    assert review.reopen([saved.version], "ida")[0].is_done
+    assert names_of(review) == ["Note"]
+
+
 def test_what_is_kept_stays_kept_in_another_process_and_on_another_machine(
     plain_store: EnhancedStore, review: ReviewService, vault: Path
 ) -> None:
