@@ -6,19 +6,15 @@ made by the template `change.html`, which escapes all words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby, takewhile
-from typing import Final, Literal, NamedTuple
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from simplemem.note.word_diff import BlockChange, SpanKind, compare_blocks, compare_words
 from simplemem.web.markdown_blocks import Block, Word, split_into_blocks
 from simplemem.web.templating import render_template
 
-Layout = Literal["inline", "side"]
-
-_MAX_CHARACTERS: Final = 100_000  # of each text that are compared
 _MAX_ROWS: Final = 1_500
-_LINES_KEPT: Final = 20  # equal lines around the changed part of a large note
 _CONTEXT: Final = 1  # equal blocks shown beside a change
 _MIN_FOLDED: Final = 3  # equal blocks that are folded
 
@@ -62,15 +58,14 @@ class Section(NamedTuple):
     rows: tuple[Row, ...]
 
 
-def render_change(old: str, new: str, prefix: str, layout: Layout) -> str:
+def render_change(old: str, new: str, prefix: str, layout: str, *, is_cut: bool = False) -> str:
     """Return the HTML of two texts of a note, with the words that were added and removed.
 
     In the layout "inline", added and removed words follow each other; in "side", the old text is
-    beside the new one. Equal parts are folded. `prefix` is that of the vault, for links. Of a large
-    note, the part that changed is shown, up to 100,000 characters.
+    beside the new one. Equal parts are folded. `prefix` is that of the vault, for links. `is_cut`
+    says that the texts are parts of larger ones, which the HTML says too.
     """
-    old_part, new_part, is_cut = _cut_texts(old, new)
-    rows = _compare(split_into_blocks(old_part, prefix), split_into_blocks(new_part, prefix))
+    rows = _compare(split_into_blocks(old, prefix), split_into_blocks(new, prefix))
     is_cut = is_cut or len(rows) > _MAX_ROWS
     return render_template(
         "change.html",
@@ -79,33 +74,6 @@ def render_change(old: str, new: str, prefix: str, layout: Layout) -> str:
         is_cut=is_cut,
         is_equal=all(row.change == "same" for row in rows),
     )
-
-
-def _cut_texts(old: str, new: str) -> tuple[str, str, bool]:
-    """Return the parts of two texts that are compared, and whether something was left out.
-
-    Of large texts, equal lines at the beginning and the end are left out.
-    """
-    if max(len(old), len(new)) <= _MAX_CHARACTERS:
-        return old, new, False
-
-    old_lines = old.splitlines(keepends=True)
-    new_lines = new.splitlines(keepends=True)
-    start = _count_equal(old_lines, new_lines)
-    shorter = min(len(old_lines), len(new_lines)) - start
-    end = min(_count_equal(reversed(old_lines), reversed(new_lines)), shorter)
-
-    first = max(0, start - _LINES_KEPT)
-    rest = max(0, end - _LINES_KEPT)
-    old_part = "".join(old_lines[first : len(old_lines) - rest])
-    new_part = "".join(new_lines[first : len(new_lines) - rest])
-    return old_part[:_MAX_CHARACTERS], new_part[:_MAX_CHARACTERS], True
-
-
-def _count_equal(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return how many texts two sequences have in common at their beginning."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _compare(old: Sequence[Block], new: Sequence[Block]) -> list[Row]:

@@ -1,8 +1,8 @@
 """The process that renders Markdown for the page, so that no note can slow down the server.
 
 `simplemem.web.rendering` starts it. A message is a length (4 bytes, big-endian) followed by that
-many bytes. A request is a JSON object with `text` and `prefix`. Its answer is HTML in UTF-8, or
-`TOO_LARGE`.
+many bytes. A request is a JSON object with `text` and `prefix`; for a change of a note, it has the
+arguments of `render_change`. Its answer is HTML in UTF-8, or `TOO_LARGE`.
 
 The process ends at a limit: with the signal SIGPROF after too much CPU time, with
 `EXIT_OUT_OF_MEMORY` if it needs too much memory. Any other end is a crash.
@@ -54,6 +54,7 @@ def main() -> None:
 
     # Imported after standard output is safe, so that a library that prints does not break an
     # answer.
+    from simplemem.web.change_html import render_change
     from simplemem.web.render import render_note
 
     while True:
@@ -63,7 +64,7 @@ def main() -> None:
 
         _end_after(_MAX_CPU_SECONDS)
         try:
-            html = _render_request(request, render_note)
+            html = _render_request(request, render_note, render_change)
         except MemoryError:
             os._exit(EXIT_OUT_OF_MEMORY)  # an ordinary exit may need memory, too
         _end_after(0)
@@ -110,13 +111,19 @@ def _read_message(stream: BinaryIO) -> bytes | None:
     return stream.read(unpack_length(header))
 
 
-def _render_request(request: bytes, render: Callable[[str, str], str]) -> bytes:
+def _render_request(
+    request: bytes, render: Callable[[str, str], str], render_change: Callable[..., str]
+) -> bytes:
     """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE` if it has more than 4 MB.
 
-    `render` makes HTML of a text and the prefix of its vault.
+    `render` makes HTML of a text and the prefix of its vault, `render_change` of a change.
     """
     arguments = json.loads(request)
-    html = render(arguments["text"], arguments["prefix"]).encode("utf-8", "replace")
+    if "old" in arguments:
+        text = render_change(**arguments)
+    else:
+        text = render(arguments["text"], arguments["prefix"])
+    html = text.encode("utf-8", "replace")
     if len(html) > MAX_HTML_BYTES:
         return TOO_LARGE
     return html

@@ -22,6 +22,7 @@ from typing import Final
 
 import simplemem
 from simplemem.web import render_worker
+from simplemem.web.change_texts import cut_texts
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.render_worker import (
     EXIT_OUT_OF_MEMORY,
@@ -73,14 +74,38 @@ class Renderer:
         `prefix` is that of the vault, for links. Concurrent views of one note share one rendering.
         Raises no error of a rendering.
         """
-        key = hashlib.sha256(f"{prefix}\0{text}".encode("utf-8", "surrogatepass")).digest()
+        request = {"text": text[:MAX_CHARACTERS], "prefix": prefix}
+        return await self._answer(text, json.dumps(request).encode())
+
+    async def render_change(self, old: str, new: str, prefix: str, layout: str) -> str:
+        """Return the HTML of what a change did to a note; see `change_html.render_change`.
+
+        If it cannot be rendered, returns the source of the new text and the reason. Raises no error
+        of a rendering.
+        """
+        old_part, new_part, is_cut = cut_texts(old, new)
+        request = {
+            "old": old_part,
+            "new": new_part,
+            "is_cut": is_cut,
+            "prefix": prefix,
+            "layout": layout,
+        }
+        return await self._answer(new, json.dumps(request).encode())
+
+    async def _answer(self, text: str, request: bytes) -> str:
+        """Return the HTML that a worker answers to a request, or one from the cache.
+
+        `text` is what is shown if the request fails.
+        """
+        key = hashlib.sha256(request).digest()
         cached = self._cache.get(key)
         if cached is not None:
             return cached
 
         task = self._running.get(key)
         if task is None:
-            task = asyncio.create_task(self._render(key, text, prefix))
+            task = asyncio.create_task(self._render(key, text, request))
             self._running[key] = task
             task.add_done_callback(lambda _: self._running.pop(key))
 
@@ -102,8 +127,8 @@ class Renderer:
         while self._idle:
             await self._idle.pop().kill()
 
-    async def _render(self, key: bytes, text: str, prefix: str) -> str:
-        """Render a note when a worker is free, and cache the result.
+    async def _render(self, key: bytes, text: str, request: bytes) -> str:
+        """Send a worker the request to render a note when one is free, and cache the result.
 
         Returns the HTML; if the note cannot be rendered, its source and the reason. A result that
         may be another the next time is cached only for a minute, or not at all if the server is
@@ -117,7 +142,7 @@ class Renderer:
 
         is_final = False
         try:
-            html = await self._render_in_worker(text, prefix)
+            html = await self._render_in_worker(request)
             is_final = True
         except _LimitExceeded:
             html = _escape_source(text, "This note takes too much time or space to render")
@@ -137,14 +162,12 @@ class Renderer:
             asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._cache.drop, key)
         return html
 
-    async def _render_in_worker(self, text: str, prefix: str) -> str:
+    async def _render_in_worker(self, request: bytes) -> str:
         """Return the HTML that a worker makes of a note.
 
         Raises _LimitExceeded, _WorkerFailed, TimeoutError after too much wall-clock time, and
         OSError if no worker can be started.
         """
-        request = json.dumps({"text": text[:MAX_CHARACTERS], "prefix": prefix}).encode()
-
         worker = self._take_idle_worker()
         if worker is not None:
             try:
@@ -324,7 +347,7 @@ def _find_import_folders() -> list[str]:
 
 
 class _Cache:
-    """The HTML of the notes that were viewed last, by the hash of their text and prefix.
+    """The HTML of the notes that were viewed last, by the hash of the request to render them.
 
     Guards the number of their bytes, which stays below a limit.
     """

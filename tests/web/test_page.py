@@ -73,6 +73,11 @@ def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Ser
         "/search?q=heron",
         "/note/a",
         "/today",
+        "/notes",
+        "/review/v1",
+        "/review/v1/change",
+        "/review/v1/details",
+        "/review/news",
         "/tags",
         "/graph",
         "/doctor",
@@ -162,7 +167,7 @@ def test_a_hostile_note_is_words_and_its_page_runs_nothing(
         "/search?q=mind+code",
         "/tags",
         "/history/evil",
-        "/today",
+        "/notes",
     ):
         page = browser.get(path)
         assert page.status == 200, path
@@ -197,16 +202,14 @@ def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(
     server.tool("create_memory", name="a", content="of an agent")
     version = server.api("GET", "/history/a").data["versions"][0]["version"]
     reader = Browser(server, server.new_token("reader"))
-    assert (
-        b"of an agent" in reader.get("/today").body and b">Undo<" not in reader.get("/today").body
-    )
+    assert b"of an agent" in reader.get("/").body and b">Undo<" not in reader.get("/").body
     assert reader.post("/undo", version=version).status == 403
     owner = Browser(server)
     assert owner.post("/undo", origin=None, version=version).status == 403
     assert owner.post("/undo", origin="http://evil.example", version=version).status == 403
     assert owner.post("/undo", version="a").status == 400
     assert server.api("GET", "/memories/a").status == 200
-    assert b">Undo<" in owner.get("/today").body
+    assert b">Undo<" in owner.get("/").body
     assert owner.post("/undo", version=version).status == 303
     assert server.api("GET", "/memories/a").status == 404
     assert owner.get("/note/a").status == 404
@@ -345,7 +348,7 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
         page.goto(f"http://127.0.0.1:{server.port}/")
         page.keyboard.type(OWNER)
         page.keyboard.press("Enter")
-        page.wait_for_selector("#latest")
+        page.wait_for_selector("main.review")
         page.keyboard.press("/")
         page.keyboard.type("when does the harbour open")
         page.wait_for_selector(".hits li")
@@ -361,9 +364,9 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
         page.wait_for_selector("#news:not([hidden]) a:has-text('news')")
         if page.is_visible("button.menu"):
             page.click("button.menu")
-        page.click("nav a:has-text('Today')")
-        page.click("li:has(a:has-text('boat')) button:has-text('Undo')")
-        page.wait_for_selector(".done")
+        page.click("nav a:has-text('Review')")
+        page.click("article:has(a.title:has-text('boat')) button:has-text('Undo')")
+        page.wait_for_selector("article.undone:has-text('boat')")
         browser.close()
     assert faults == []
     assert server.api("GET", f"/memories/{quote('boat')}").status == 404

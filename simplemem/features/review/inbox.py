@@ -186,18 +186,6 @@ class Contradiction(Value):
     why: str
 
 
-class ItemDetails(Value):
-    """What is looked up only for one item that a person opens.
-
-    `texts` are the notes of the item with their texts before and after.
-    """
-
-    item: ReviewItem
-    texts: tuple[NoteTexts, ...]
-    similar: tuple[SimilarNote, ...]
-    contradictions: tuple[Contradiction, ...]
-
-
 class NoteTexts(Value):
     """A note of an item, with its texts before and after the change; "" for no note.
 
@@ -208,6 +196,18 @@ class NoteTexts(Value):
     old: str
     new: str
     problem: str
+
+
+class ItemDetails(Value):
+    """What is looked up only for one item that a person opens.
+
+    `texts` are the notes of the item with their texts before and after.
+    """
+
+    item: ReviewItem
+    texts: tuple[NoteTexts, ...]
+    similar: tuple[SimilarNote, ...]
+    contradictions: tuple[Contradiction, ...]
 
 
 class ActionResult(Value):

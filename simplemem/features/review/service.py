@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.features.review.agent_log import MAX_OPERATIONS, AgentLog, LogReading
+from simplemem.features.review.details import find_contradictions, find_similar
 from simplemem.features.review.folding import (
     Group,
     Item,
@@ -25,6 +26,7 @@ from simplemem.features.review.inbox import (
     Inbox,
     InboxFilter,
     InboxGroup,
+    ItemDetails,
     NoteChange,
     NoteTexts,
     ReviewItem,
@@ -133,6 +135,22 @@ class ReviewService(FeatureService):
             self._review_item(item, listing)
             for item in _items_of(listing.groups)
             if not wanted.isdisjoint(item.versions)
+        )
+
+    def details(self, version: str, person: str) -> ItemDetails:
+        """Return an item with its texts, similar notes and possible contradictions.
+
+        The last two are those of its first note. This takes a search, so it is not for a list.
+        Raises NotFound as `item` does.
+        """
+        item = self.item(version, person)
+        texts = self.texts_of(item)
+        similar = find_similar(self.store, texts[0])
+        return ItemDetails(
+            item=item,
+            texts=texts,
+            similar=tuple(note for note, _ in similar),
+            contradictions=tuple(find_contradictions(self.store, texts[0], similar)),
         )
 
     def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:

@@ -16,7 +16,17 @@ from starlette.routing import Route
 
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.pages import agents, graph, health, history, note, search, sign_in, vault_list
+from simplemem.web.pages import (
+    agents,
+    graph,
+    health,
+    history,
+    note,
+    review,
+    search,
+    sign_in,
+    vault_list,
+)
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import error_page
 from simplemem.web.problem_documents import HTTPError
@@ -55,6 +65,7 @@ def routes(registry: VaultRegistry, vault: MountedVault, services: PageServices)
     """Return the routes of the page of one vault."""
     page = PageRoutes(registry, vault)
     return [
+        *review.routes(page, services.renderer),
         *search.routes(page),
         *note.routes(page, services.renderer),
         *history.routes(page),

@@ -1,10 +1,10 @@
-"""The versions of a note, what agents changed today, and undo."""
+"""The versions of a note, and undo."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
+from typing import Final
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -12,22 +12,18 @@ from starlette.routing import Route
 
 from simplemem.errors import Invalid
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, author_of, can_undo, read_form, show_page
+from simplemem.web.pages.responses import ask, author_of, can_write, read_form, show_page
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
-if TYPE_CHECKING:
-    from simplemem.models import HistoryEntry
-
 _MAX_VERSIONS_IN_HISTORY: Final = 50
-_MAX_CHANGES_TODAY: Final = 100
+_MAX_MESSAGE: Final = 600  # characters
 
 
 def routes(page: PageRoutes) -> list[Route]:
     """Return the routes of history and undo."""
     return [
         page.get("/history/{name:path}", _show_history),
-        page.get("/today", _show_today),
         page.post("/undo", _undo, right="write"),
     ]
 
@@ -48,37 +44,13 @@ async def _show_history(request: Request, view: VaultView, grant: Grant) -> Resp
         f"History of {name}",
         name=name,
         entries=entries,
-        can_undo=can_undo(view, grant),
+        message=request.query_params.get("result", "")[:_MAX_MESSAGE],
+        can_write=can_write(view, grant),
     )
-
-
-async def _show_today(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show what agents changed today, with an undo button per change."""
-    return show_page(
-        view,
-        grant,
-        "today.html",
-        "Today",
-        entries=await list_changes_today(view, diff=True),
-        undone=request.query_params.get("undone", ""),
-        can_undo=can_undo(view, grant),
-    )
-
-
-async def list_changes_today(view: VaultView, *, diff: bool = False) -> list[HistoryEntry]:
-    """Return those of the last 100 changes of today that agents made, the latest first.
-
-    They are recognized by the name of the tool, which contains `_` only for an agent. With `diff`,
-    each has its diff.
-    """
-    entries = await ask(
-        view, lambda store: store.history(since="today", limit=_MAX_CHANGES_TODAY, diff=diff)
-    )
-    return [entry for entry in entries if "_" in entry.tool]
 
 
 async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Undo a version, and redirect to today's changes.
+    """Undo a version, and redirect to the history of the note that the form names, or to the inbox.
 
     Raises HTTPError if the body is no form, Invalid if the form names no version, NotFound if there
     is no such version, Conflict or AlreadyExists if a later change prevents it, and ReadOnly.
@@ -97,5 +69,8 @@ async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
         return view.executor.store().undo(version, **author).what
 
     undone = await view.executor.run(undo, writes=True)
-    query = urlencode({"undone": undone})
-    return RedirectResponse(f"{view.vault.prefix}/today?{query}", 303)
+    place = "/"
+    if form.get("note"):
+        place = f"/history/{quote(form['note'], errors='replace')}"
+    query = urlencode({"result": f"Done: {undone}."})
+    return RedirectResponse(f"{view.vault.prefix}{place}?{query}", 303)

@@ -44,8 +44,8 @@ def author_of(request: Request, grant: Grant) -> AuthorArgs:
     return author
 
 
-def can_undo(view: VaultView, grant: Grant) -> bool:
-    """Return whether a page shows buttons to undo changes: if the token and the vault allow it."""
+def can_write(view: VaultView, grant: Grant) -> bool:
+    """Return whether a page shows what changes notes: if the token and the vault allow it."""
     return grant.may("write") and not view.vault.settings.read_only
 
 
@@ -53,6 +53,15 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form, of each name the last one.
 
     Raises HTTPError for a body of another type, and Invalid for more than ten fields.
+    """
+    fields = await read_form_lists(request, 10)
+    return {name: values[-1] for name, values in fields.items()}
+
+
+async def read_form_lists(request: Request, max_fields: int) -> dict[str, list[str]]:
+    """Return the fields of a form, with all values of each name.
+
+    Raises HTTPError for a body of another type, and Invalid for more fields than that.
     """
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip()
@@ -63,10 +72,9 @@ async def read_form(request: Request) -> dict[str, str]:
     body = await request.body()
     text = body.decode("utf-8", "replace")
     try:
-        fields = parse_qs(text, max_num_fields=10)
+        return parse_qs(text, max_num_fields=max_fields)
     except ValueError:
-        raise Invalid("the form has more than ten fields") from None
-    return {name: values[-1] for name, values in fields.items()}
+        raise Invalid(f"the form has more than {max_fields} fields") from None
 
 
 def show_page(

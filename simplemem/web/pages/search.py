@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from simplemem.note.names import name_of
 from simplemem.note.words import format_count
-from simplemem.web.pages.history import list_changes_today
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, show_page, show_part
 from simplemem.web.tokens import Grant
@@ -31,7 +30,7 @@ _MAX_TAGGED_NOTES: Final = 200
 def routes(page: PageRoutes) -> list[Route]:
     """Return the routes of search, of the parts that the script fetches, and of tags."""
     return [
-        page.get("/", _show_home),
+        page.get("/notes", _show_recent_notes),
         page.get("/search", _show_results),
         page.get("/latest", _show_latest),
         page.get("/tags", _show_tags),
@@ -39,22 +38,17 @@ def routes(page: PageRoutes) -> list[Route]:
     ]
 
 
-async def _show_home(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the results of a query. Without one, show recent notes and how much changed today."""
+async def show_results(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Show the page with the results of a query, which the request must have."""
     query = _query_of(request)
-    if query:
-        results = await _search(view, query, explain=_asks_why(request))
-        return show_page(view, grant, "home.html", query, **results)
+    results = await _search(view, query, explain=_asks_why(request))
+    return show_page(view, grant, "home.html", query, **results)
 
-    changes = await list_changes_today(view)
-    return show_page(
-        view,
-        grant,
-        "home.html",
-        view.vault.root.name,
-        changes_today=format_count(len(changes), "change"),
-        notes=await _list_recent_notes(view),
-    )
+
+async def _show_recent_notes(_request: Request, view: VaultView, grant: Grant) -> Response:
+    """Show the notes that changed last."""
+    notes = await _list_recent_notes(view)
+    return show_page(view, grant, "notes.html", "Notes", notes=notes)
 
 
 async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Response:

@@ -15,7 +15,7 @@ from tests.web.conftest import Served
 PHONE_WIDTH = 390
 
 OpenPage = Callable[..., Page]
-"""Opens a page of a server and signs in: `open_page(server, "/today", width=390, scheme="dark")`."""
+"""Opens a page of a server and signs in: `open_page(server, "/notes", width=390, scheme="dark")`."""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,362 @@
+"""The inbox: what agents changed, grouped by session, to keep, undo, redo or comment on.
+
+It is the home page. Each item has a page of its own, too. Everything works without the script: it
+adds the keyboard and replaces items in place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from simplemem.errors import Invalid
+from simplemem.note.words import format_count
+from simplemem.web.pages import search
+from simplemem.web.pages.page_routes import PageRoutes
+from simplemem.web.pages.responses import (
+    ask,
+    author_of,
+    can_write,
+    read_form_lists,
+    show_page,
+    show_part,
+)
+from simplemem.web.rendering import Renderer
+from simplemem.web.tokens import Grant
+from simplemem.web.vault_view import VaultView
+
+if TYPE_CHECKING:
+    from simplemem.features.review.inbox import (
+        ActionResult,
+        Inbox,
+        InboxFilter,
+        ItemDetails,
+        NoteTexts,
+        ReviewItem,
+    )
+    from simplemem.features.review.service import ReviewService
+    from simplemem.models import AuthorArgs
+    from simplemem.store import EnhancedStore
+
+_PAGE_SIZE: Final = 25
+_MAX_FIELDS: Final = 500  # of a form: a box per item, and what the form itself has
+_MAX_RENDERED_NOTES: Final = 10  # of one item
+_MAX_PAGE_DIGITS: Final = 6
+_MAX_MESSAGE: Final = 600  # characters
+_VERSION: Final = re.compile(r"v\d{1,12}")
+_DONE: Final = {
+    "keep": "Kept",
+    "undo": "Undone",
+    "redo": "Redone",
+    "reopen": "To be reviewed again",
+}
+_SINCE: Final = {
+    "": "any time",
+    "last look": "my last look",
+    "today": "today",
+    "yesterday": "yesterday",
+    "7 days ago": "a week ago",
+}
+_FILTERS: Final = ("agent", "folder", "since", "show", "page")
+
+
+def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
+    """Return the routes of the inbox and its items. `renderer` makes the HTML of changes."""
+    return [
+        page.get("/", _show_home),
+        page.get("/today", _redirect_home),
+        page.get("/review", _redirect_home),
+        page.get("/review/news", _show_news),
+        page.post("/review", _act, right="write"),
+        page.get("/review/{version}", partial(_show_item, renderer)),
+        page.get("/review/{version}/change", partial(_show_change, renderer)),
+        page.get("/review/{version}/details", _show_details),
+    ]
+
+
+async def _show_home(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Show the inbox, or the results of a query if there is one.
+
+    Raises NotFound or Invalid if the filter names no moment.
+    """
+    if request.query_params.get("q", "").strip():
+        return await search.show_results(request, view, grant)
+
+    fields = dict(request.query_params)
+    inbox, has_notes = await ask(view, partial(_read_home, _filter_of(fields, grant)))
+    return show_page(
+        view,
+        grant,
+        "review.html",
+        "Review",
+        inbox=inbox,
+        has_notes=has_notes,
+        fields=fields,
+        since_choices=_SINCE,
+        query_string=_query_string(fields),
+        next_page=_next_page(inbox, fields),
+        message=fields.get("result", "")[:_MAX_MESSAGE],
+        can_write=can_write(view, grant),
+    )
+
+
+async def _redirect_home(_request: Request, view: VaultView, _grant: Grant) -> Response:
+    """Lead addresses of former pages to the inbox."""
+    return RedirectResponse(f"{view.vault.prefix}/", 303)
+
+
+def _read_home(conditions: InboxFilter, store: EnhancedStore) -> tuple[Inbox, bool]:
+    """Return the inbox, and whether the vault has any note."""
+    from simplemem.features.review.service import review_of
+
+    inbox = review_of(store).inbox(conditions)
+    has_notes = bool(inbox.agents) or bool(store.list(limit=1).items)
+    return inbox, has_notes
+
+
+async def _show_news(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Return the line with the number of changes that are left, which the script updates."""
+    fields = dict(request.query_params)
+    inbox, _ = await ask(view, partial(_read_home, _filter_of(fields, grant)))
+    return show_part(view, "review_count.html", inbox=inbox)
+
+
+async def _show_item(
+    renderer: Renderer, request: Request, view: VaultView, grant: Grant
+) -> Response:
+    """Show one item with all that is known about it, at its permanent address.
+
+    Raises NotFound if the latest changes by agents have no such version.
+    """
+    details = await ask(view, partial(_read_details, _version_in(request), grant.name))
+    layout = _layout_of(request)
+    return show_page(
+        view,
+        grant,
+        "review_page.html",
+        f"Review of {details.item.name}",
+        item=details.item,
+        details=details,
+        changes=await _render_changes(renderer, view, details.texts, layout),
+        layout=layout,
+        query_string="",
+        message=request.query_params.get("result", "")[:_MAX_MESSAGE],
+        can_write=can_write(view, grant),
+    )
+
+
+async def _show_change(
+    renderer: Renderer, request: Request, view: VaultView, grant: Grant
+) -> Response:
+    """Return the rendered change of an item, which the script puts into the inbox."""
+    version = _version_in(request)
+
+    def read_texts(store: EnhancedStore) -> Sequence[NoteTexts]:
+        from simplemem.features.review.service import review_of
+
+        review = review_of(store)
+        return review.texts_of(review.item(version, grant.name))
+
+    texts = await ask(view, read_texts)
+    layout = _layout_of(request)
+    changes = await _render_changes(renderer, view, texts, layout)
+    return show_part(view, "review_change.html", changes=changes)
+
+
+async def _show_details(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Return what is looked up only for an opened item, which the script puts into the inbox."""
+    details = await ask(view, partial(_read_details, _version_in(request), grant.name))
+    return show_part(
+        view,
+        "review_details.html",
+        item=details.item,
+        details=details,
+        query_string=_query_string(dict(request.query_params)),
+        can_write=can_write(view, grant),
+    )
+
+
+def _read_details(version: str, person: str, store: EnhancedStore) -> ItemDetails:
+    """Return all that is known about an item."""
+    from simplemem.features.review.service import review_of
+
+    return review_of(store).details(version, person)
+
+
+async def _render_changes(
+    renderer: Renderer, view: VaultView, texts: Sequence[NoteTexts], layout: str
+) -> list[dict[str, Any]]:
+    """Return the notes of an item, of each its change as HTML; at most ten notes."""
+    changes = []
+    for note in texts[:_MAX_RENDERED_NOTES]:
+        html = await renderer.render_change(note.old, note.new, view.vault.prefix, layout)
+        changes.append({"note": note.note, "html": html, "problem": note.problem})
+    return changes
+
+
+# --- actions
+
+
+async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Keep, undo, redo, reopen or comment on items, and show what became of it.
+
+    Returns the items for the script if it asks for them (`part`); else redirects to the page from
+    which the form came. Raises HTTPError if the body is no form, Invalid for an unknown action or
+    if nothing was chosen, ReadOnly, and Unavailable if the log is locked.
+    """
+    form = await read_form_lists(request, _MAX_FIELDS)
+    action = _last(form, "action")
+    versions = _versions_in(form.get("versions", ()))
+    comment = _last(form, "text")
+    author = author_of(request, grant)
+
+    def act() -> tuple[list[ActionResult], Sequence[ReviewItem], int]:
+        from simplemem.features.review.service import review_of
+
+        review = review_of(view.executor.store())
+        if action == "comment":
+            results = [review.comment(versions[-1], grant.name, comment)]
+        else:
+            results = _act_on(review, action, versions, author)
+        conditions = _filter_of(_fields_of(_last(form, "back")), grant)
+        return results, review.items(versions, grant.name), review.inbox(conditions).left
+
+    results, items, left = await view.executor.run(act, writes=True)
+    message = _describe_results(action, results)
+    back = _last(form, "back")
+    if not _last(form, "part"):
+        return RedirectResponse(_way_back(view, form, message), 303)
+    return show_part(
+        view,
+        "review_results.html",
+        items=items,
+        left=left,
+        message=message,
+        problems={result.version: result for result in results if not result.is_done},
+        query_string=back,
+        can_write=can_write(view, grant),
+    )
+
+
+def _act_on(
+    review: ReviewService, action: str, versions: Sequence[str], author: AuthorArgs
+) -> list[ActionResult]:
+    """Return what became of an action on each version, oldest first for a redo.
+
+    Raises Invalid for an unknown action.
+    """
+    if action == "keep":
+        return list(review.keep(versions, author["who"]))
+    if action == "reopen":
+        return list(review.reopen(versions, author["who"]))
+    if action == "undo":
+        return list(review.undo(versions, **author))
+    if action == "redo":
+        return [review.redo(version, **author) for version in versions]
+    raise Invalid(f"{action[:20]!r} is not an action", hint="Use the buttons of the page.")
+
+
+def _describe_results(action: str, results: Sequence[ActionResult]) -> str:
+    """Return what was done and what was refused, as a sentence for a person."""
+    done = [result for result in results if result.is_done]
+    sentences = []
+    if done and action == "comment":
+        sentences.append("The comment was added.")
+    elif done:
+        sentences.append(f"{_DONE[action]}: {format_count(len(done), 'change')}.")
+    refused = [result for result in results if not result.is_done]
+    sentences += [f"{result.version}: {result.error}. {result.hint}" for result in refused]
+    return " ".join(sentences).strip()
+
+
+def _way_back(view: VaultView, form: dict[str, list[str]], message: str) -> str:
+    """Return the address that a form without the script leads to, with what was done.
+
+    It is the page of the item that the form names, else the inbox with its filter.
+    """
+    item = _last(form, "item")
+    result = {"result": message[:_MAX_MESSAGE]}
+    if _VERSION.fullmatch(item):
+        return f"{view.vault.prefix}/review/{item}?{urlencode(result)}"
+    fields = _fields_of(_last(form, "back"))
+    return f"{view.vault.prefix}/?{urlencode({**fields, **result})}"
+
+
+# --- what requests contain
+
+
+def _filter_of(fields: Mapping[str, str], grant: Grant) -> InboxFilter:
+    """Return the filter that the fields of an address or a form name."""
+    from simplemem.features.review.inbox import InboxFilter
+
+    page = fields.get("page", "")
+    number = int(page) if page.isdecimal() and len(page) < _MAX_PAGE_DIGITS else 1
+    return InboxFilter(
+        person=grant.name,
+        agent=fields.get("agent", ""),
+        folder=fields.get("folder", ""),
+        since=fields.get("since", ""),
+        only_unreviewed=fields.get("show", "") != "all",
+        limit=_PAGE_SIZE,
+        offset=max(0, number - 1) * _PAGE_SIZE,
+    )
+
+
+def _query_string(fields: Mapping[str, str]) -> str:
+    """Return the fields of a filter as the query of an address."""
+    return urlencode({name: fields[name] for name in _FILTERS if fields.get(name)})
+
+
+def _fields_of(query_string: str) -> dict[str, str]:
+    """Return the fields of a filter from the query of an address."""
+    fields = parse_qs(query_string[:_MAX_MESSAGE])
+    return {name: fields[name][-1] for name in _FILTERS if name in fields}
+
+
+def _next_page(inbox: Inbox, fields: Mapping[str, str]) -> str:
+    """Return the query of the next page of the inbox; "" if there is none."""
+    if inbox.next_offset is None:
+        return ""
+    number = inbox.next_offset // _PAGE_SIZE + 1
+    return _query_string({**fields, "page": str(number)})
+
+
+def _version_in(request: Request) -> str:
+    """Return the version in the path of a request. Raises Invalid if it is none."""
+    version: str = request.path_params["version"]
+    [checked] = _versions_in([version])
+    return checked
+
+
+def _versions_in(values: Collection[str]) -> list[str]:
+    """Return the versions that a form names, separated by blanks, each once.
+
+    Raises Invalid if there is none, or if one of them is no version.
+    """
+    versions = list(dict.fromkeys(version for value in values for version in value.split()))
+    if not versions:
+        raise Invalid("no change was selected", hint="Select a change, then choose an action.")
+    for version in versions:
+        if not _VERSION.fullmatch(version):
+            raise Invalid(
+                f"{version[:20]!r} is not a version",
+                hint="Versions look like v12. The history lists them.",
+            )
+    return versions
+
+
+def _layout_of(request: Request) -> str:
+    """Return how a change is shown: "side" for side by side, else "inline"."""
+    return "side" if request.query_params.get("layout") == "side" else "inline"
+
+
+def _last(form: Mapping[str, Sequence[str]], name: str) -> str:
+    """Return the last value of a field; "" if the form lacks it."""
+    return form[name][-1] if name in form else ""

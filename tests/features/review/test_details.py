@@ -1,0 +1,81 @@
+"""What is looked up for an opened item: duplicates, similar notes and possible contradictions."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplemem.features.review.service import ReviewService, review_of
+from simplemem.models import AuthorArgs
+from simplemem.store import EnhancedStore
+
+AGENT: AuthorArgs = {"who": "claude", "tool": "create_memory", "kind": "agent", "session": "one"}
+PERSON: AuthorArgs = {"who": "ida", "tool": "page", "kind": "human"}
+PIPELINE = """The deployment pipeline runs on every push to main. It builds the image, runs the
+tests and copies the result to the staging cluster. A person approves the step to production.
+The database listens on port 5432 of the staging host.
+"""
+
+
+@pytest.fixture
+def review(plain_store: EnhancedStore) -> ReviewService:
+    return review_of(plain_store)
+
+
+def test_a_new_note_that_nearly_equals_another_is_a_possible_duplicate(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("ops/Deployment pipeline", PIPELINE, **PERSON)
+    plain_store.create("Cooking", "Soup needs salt, time and a large pot.", **PERSON)
+    saved = plain_store.create("How we deploy", PIPELINE.replace("person", "human"), **AGENT)
+    [similar] = review.details(saved.version, "ida").similar
+    assert (similar.name, similar.is_duplicate) == ("ops/Deployment pipeline", True)
+
+
+def test_another_number_in_a_similar_note_is_a_possible_contradiction(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("ops/Deployment pipeline", PIPELINE, **PERSON)
+    text = "Staging notes.\n\nThe database listens on port 6543 of the staging host.\n"
+    saved = plain_store.create("Staging", text, **AGENT)
+    [contradiction] = review.details(saved.version, "ida").contradictions
+    assert contradiction.name == "ops/Deployment pipeline"
+    assert contradiction.why == "the other note says 5432 instead of 6543"
+    assert "5432" in contradiction.other and "6543" in contradiction.said
+
+
+def test_a_number_that_a_change_replaced_is_a_possible_contradiction(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Budget", "The budget for the trip is 2000 euros.\n", **PERSON)
+    edit = [{"old": "2000", "new": "9000"}]
+    saved = plain_store.update("Budget", edits=edit, **AGENT)
+    [contradiction] = review.details(saved.version, "ida").contradictions
+    assert contradiction.why == "the note said 2000 instead of 9000 before"
+
+
+def test_a_negated_statement_is_a_possible_contradiction(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Ida", "Ida is allergic to peanuts and hazelnuts.\n", **PERSON)
+    saved = plain_store.update(
+        "Ida", edits=[{"old": "is allergic", "new": "is not allergic"}], **AGENT
+    )
+    [contradiction] = review.details(saved.version, "ida").contradictions
+    assert contradiction.why == "the note said the opposite before"
+
+
+def test_a_disputed_fact_that_links_to_the_note_is_named(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    saved = plain_store.create("Rex", "Rex is a dog of the neighbours.", **AGENT)
+    plain_store.create("atoms/rex", "[[Rex]] is a cat.", {"status": "disputed"}, **PERSON)
+    names = [found.name for found in review.details(saved.version, "ida").contradictions]
+    assert names == ["atoms/rex"]
+
+
+def test_a_deleted_note_has_details_too(plain_store: EnhancedStore, review: ReviewService) -> None:
+    plain_store.create("Gone", "A text that is deleted soon.", **PERSON)
+    saved = plain_store.delete("Gone", **AGENT)
+    details = review.details(saved.version, "ida")
+    assert details.item.op == "delete"
+    assert "deleted soon" in details.texts[0].old and details.texts[0].new == ""
