@@ -127,7 +127,11 @@ def _join_words(kind: SpanKind, words: Sequence[Word]) -> list[Part]:
 
 
 def _fold(rows: Sequence[Row]) -> list[Section]:
-    """Return rows in sections: what changed with one equal block on each side, and folded rest."""
+    """Return rows in sections: what changed with one equal block on each side, and folded rest.
+
+    Short runs of equal rows between changes are shown. All rows are folded if nothing changed.
+    """
+    is_equal = all(row.change == "same" for row in rows)
     shown = [False] * len(rows)
     for index, row in enumerate(rows):
         if row.change != "same":
@@ -137,6 +141,6 @@ def _fold(rows: Sequence[Row]) -> list[Section]:
     sections = []
     for is_shown, run in groupby(range(len(rows)), lambda index: shown[index]):
         section_rows = tuple(rows[index] for index in run)
-        is_folded = not is_shown and len(section_rows) >= _MIN_FOLDED
+        is_folded = not is_shown and (is_equal or len(section_rows) >= _MIN_FOLDED)
         sections.append(Section(is_folded, section_rows))
     return sections

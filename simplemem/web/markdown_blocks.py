@@ -27,6 +27,7 @@ _OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
 _STYLES: Final = {"strong_open": "strong", "em_open": "em", "s_open": "struck"}
 _CLOSING: Final = ("strong_close", "em_close", "s_close")
 _FENCES: Final = ("---", "...")
+_STAMP: Final = re.compile(r"(?:created|modified):")
 _MAX_DEPTH: Final = 6  # of lists and quotes that are shown as indentation
 
 
@@ -65,13 +66,14 @@ class Block(NamedTuple):
 def split_into_blocks(text: str, prefix: str) -> list[Block]:
     """Return the blocks of a note. `prefix` is that of the vault, for links.
 
-    The property that says when the note was modified is left out, because every change writes it.
+    The properties that say when the note was created and modified are left out, because they say
+    nothing about a change.
     """
     start = content_start(text, read_header(text))
     blocks = [
         Block("property", 0, _plain_words(line))
         for line in text[:start].splitlines()
-        if line.strip() and line.strip() not in _FENCES and not line.startswith("modified:")
+        if line.strip() and line.strip() not in _FENCES and not _STAMP.match(line)
     ]
     tokens = _parser().parse(text[start:])
     return blocks + list(_BlockReader(prefix).read(tokens))
@@ -147,7 +149,7 @@ class _BlockReader:
         """Return the block of a heading, a paragraph or an item of a list."""
         kind = self._kind
         if self._marker:
-            kind = "item"
+            kind = "list-item"
             words = _with_marker(self._marker, words)
             self._marker = ""
         return Block(kind, self._depth, tuple(words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from simplemem.features.review.inbox import ChangedLine, TextPart, TextReview
@@ -22,6 +23,7 @@ _MAX_LINES: Final = 6  # changed lines that are shown at a glance
 _MAX_LINE: Final = 400  # characters of a changed line
 _MIN_LINES_REMOVED: Final = 4  # of a large deletion
 _MIN_SHARE_REMOVED: Final = 0.3
+_WRITTEN_BY_US: Final = re.compile(r"(?:created|modified):|---\s*$")
 
 
 def review_texts(old: str, new: str) -> TextReview:
@@ -60,12 +62,12 @@ def review_texts(old: str, new: str) -> TextReview:
 
 
 def _lines_without_stamps(text: str) -> list[str]:
-    """Return the lines of a note, without the property that says when it was modified.
+    """Return the lines of a note, without its fences and the times of its creation and change.
 
-    Every change writes that property, so it says nothing about a change.
+    simplemem writes these itself, so they say nothing about a change.
     """
     header, body = _split_header(text)
-    header_lines = [line for line in header.splitlines() if not line.startswith("modified:")]
+    header_lines = [line for line in header.splitlines() if not _WRITTEN_BY_US.match(line)]
     return header_lines + body.splitlines()
 
 

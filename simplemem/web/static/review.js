@@ -25,15 +25,22 @@
   const loadChange = (item) => load(item.querySelector("[data-change]"), item.querySelector("[data-change]")?.dataset.change);
   const loadDetails = (item) => load(item.querySelector("[data-details]"), item.querySelector("[data-details]")?.dataset.details);
 
+  // Details take a search, so those of visible items are fetched one after the other.
+  let turn = Promise.resolve();
+  function loadInTurn(item) {
+    turn = turn.then(() => loadDetails(item)).catch(() => {}); // the server is not there
+  }
+
   const visible = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries) {
         if (!isIntersecting) continue;
         visible.unobserve(target);
         loadChange(target);
+        loadInTurn(target);
       }
     },
-    { rootMargin: "300px" },
+    { rootMargin: "200px" },
   );
 
   // --- the current item
@@ -48,7 +55,7 @@
       item.scrollIntoView({ block: "nearest" });
     }
     loadChange(item);
-    loadDetails(item);
+    loadInTurn(item);
   }
 
   function step(distance) {
@@ -132,7 +139,7 @@
     await load(place, place.dataset.details);
     const box = place.querySelector(".comment-box");
     if (!box) return;
-    box.open = true;
+    box.hidden = false;
     box.querySelector("textarea").focus();
   }
 

@@ -123,7 +123,7 @@ def test_the_page_of_an_item_shows_the_rendered_change_inline_and_side_by_side(
     version = versions_of(text_of(browser), "Server").split()[0]
     page = text_of(browser, f"/review/{version}")
     assert "<del>80</del><ins>443</ins>" in page
-    assert re.search(r'class="block item removed depth-1"><del>• second</del>', page)
+    assert re.search(r'class="block list-item removed depth-1"><del>• second</del>', page)
     assert '<span class="strong">listens</span>' in page
     assert "80 instead of 443" in page
     side = text_of(browser, f"/review/{version}?layout=side")
