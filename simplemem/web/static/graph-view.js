@@ -3,8 +3,11 @@
 // `window.GraphView`: an import would have an address that does not change with the content.
 
 const LINKS_PER_PATH = 400; // a longer path takes much more time to draw per link
-const SLOW_FRAME_MS = 20; // a frame that takes longer leaves links out while the drawing moves
-const FAST_FRAME_MS = 8;
+const SLOW_FRAME_MS = 27; // a longer frame has links left out of the next ones while the drawing moves
+const FAST_FRAME_MS = 18;
+const STILL_MS = 150; // after this time without a frame, the drawing rests
+const MAX_UNHURRIED = 1500; // notes that are drawn as circles even while they move
+const MAX_LINK_STEP = 40;
 const MIN_SCALE = 0.02;
 const MAX_SCALE = 8;
 const MAX_LABELS = 60;
@@ -25,8 +28,7 @@ window.GraphView = class GraphView {
     this.callbacks = { onSelect, onOpen, onHold, onRelease };
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.camera = { x: 0, y: 0, scale: 1 };
-    this.linkShare = 1; // one link of so many is drawn while the drawing moves
-    this.frameTimes = [];
+    this.linkStep = 1; // one link of so many is drawn while the drawing moves
     this.pointers = new Map();
     this.clear();
     this.readColours();
@@ -182,13 +184,16 @@ window.GraphView = class GraphView {
   }
 
   draw() {
-    const start = performance.now();
+    const now = performance.now();
+    const sinceLast = now - (this.lastDraw ?? 0);
     const isEasing = this.ease();
-    const isMoving = isEasing || this.pointers.size > 0 || start - (this.lastDraw ?? 0) < 100;
+    const isMoving = isEasing || sinceLast < STILL_MS;
+    if (isMoving) this.adapt(sinceLast);
     this.fitCanvas();
     this.project();
     const focus = this.hovered >= 0 ? this.hovered : this.selected;
-    const step = isMoving ? this.linkShare : 1;
+    const step = isMoving ? this.linkStep : 1;
+    this.isHurried = isMoving && this.count > MAX_UNHURRIED;
 
     this.context.globalAlpha = focus >= 0 || this.matches ? 0.3 : 0.75;
     this.drawLinks(this.links, this.colours.line, step);
@@ -198,25 +203,23 @@ window.GraphView = class GraphView {
     this.drawNotes(focus);
     this.drawLabels(focus);
 
-    this.adapt(performance.now() - start, isMoving);
-    this.lastDraw = start;
+    this.lastDraw = now;
+    if (this.count) this.firstDrawing ??= now;
     if (isEasing) this.redraw();
-    else if (isMoving && this.linkShare > 1) this.redrawInFull();
+    else if (step > 1 || this.isHurried) this.redrawInFull();
   }
 
-  // Draws the links that were left out, once the drawing rests.
+  // Draws circles, and the links that were left out, once the drawing rests.
   redrawInFull() {
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => this.redraw(), 150);
+    this.rest = setTimeout(() => this.redraw(), STILL_MS + 20);
   }
 
-  // Leaves out more links if frames take long, and fewer if they do not.
-  adapt(milliseconds, isMoving) {
-    this.frameTimes.push(milliseconds);
-    if (this.frameTimes.length > 600) this.frameTimes.shift();
-    if (!isMoving) return;
-    if (milliseconds > SLOW_FRAME_MS) this.linkShare = Math.min(16, this.linkShare + 1);
-    else if (milliseconds < FAST_FRAME_MS) this.linkShare = Math.max(1, this.linkShare - 1);
+  // Leaves out more links if frames take long, and fewer if they do not. `milliseconds` is the time
+  // since the frame before, because the browser paints after the script has ended.
+  adapt(milliseconds) {
+    if (milliseconds > SLOW_FRAME_MS) this.linkStep = Math.min(MAX_LINK_STEP, Math.ceil(this.linkStep * 1.5));
+    else if (milliseconds < FAST_FRAME_MS) this.linkStep = Math.max(1, this.linkStep - 1);
   }
 
   // Moves the notes towards their new places. Returns whether they are still on the way.
@@ -321,24 +324,27 @@ window.GraphView = class GraphView {
     }
   }
 
-  // Draws notes of one colour as one path. A circle of a few pixels looks like a square.
+  // Draws notes of one colour. A circle of a few pixels looks like a square, which is drawn several
+  // times faster; while many notes move, all of them are squares.
   drawCircles(notes, colour) {
     const { context, screen } = this;
     const { width, height } = this.size();
+    const maxSquare = this.isHurried ? Infinity : 1.5;
     context.fillStyle = colour;
-    context.beginPath();
     for (const note of notes) {
       const x = screen[2 * note];
       const y = screen[2 * note + 1];
       const radius = this.radiusOnScreen(note);
       if (x < -radius || y < -radius || x > width + radius || y > height + radius) continue;
-      if (radius < 2) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-      else {
-        context.moveTo(x + radius, y);
+      if (radius <= maxSquare) {
+        const side = Math.max(1, Math.round(1.8 * radius));
+        context.fillRect(Math.round(x - side / 2), Math.round(y - side / 2), side, side);
+      } else {
+        context.beginPath();
         context.arc(x, y, radius, 0, 2 * Math.PI);
+        context.fill();
       }
     }
-    context.fill();
   }
 
   drawRing(note) {
