@@ -151,8 +151,9 @@ def measure_pages(server: Server, vault: Path) -> None:
         "graph, whole vault": ["/graph?show=all"] * ROUNDS,
         "its data": ["/graph/data?show=all"] * ROUNDS,
         "graph of a note": [f"/graph?note={note}&depth=2"] * ROUNDS,
-        "home": ["/"] * ROUNDS,
+        "home, the inbox": ["/"] * ROUNDS,
         "note": [f"/note/{note}"] * ROUNDS,
+        "search in the palette": [f"/palette/search?q={query}" for query in queries],
         "search, results page": [f"/?q={query}" for query in queries],
     }
     print("time to the first byte: first request, median, worst of the others")

@@ -75,7 +75,9 @@ def serve_http(
     flush_logs = log_to_stderr(log_level)
     _silence_refusals()
 
-    registry = VaultRegistry({vault.name: vault for vault in vaults}, stateless=stateless)
+    registry = VaultRegistry(
+        {vault.name: vault for vault in vaults}, stateless=stateless, warm_up=pages.warm_up
+    )
     token_use = TokenUse(tokens.path.parent)
     app = _create_app(registry, address, tokens, token_use, issuer, sse=sse)
     config = _create_config(app, address)

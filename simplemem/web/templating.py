@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES: Final = 400
 _MAX_DIFF_LINE: Final = 2000  # characters
+_SIGNAL_LABELS: Final = {
+    "rank": "",
+    "rank_score": "Rank score, before scores are made to fall",
+    "words": "Words of the query, compared with the best note",
+    "phrases": "Adjacent words of the query",
+    "meaning": "Similar meaning",
+    "covered": "Share of the question that one passage covers",
+    "named": "Share of the query that is the note's name",
+    "dated": "Fit of the note's day to the time in the query",
+    "matched": "Words that the note contains",
+    "missing": "Words that it does not contain",
+}
 _MINUTE_LENGTH: Final = len("2026-11-28T09:30")
 
 
@@ -62,6 +74,7 @@ def _environment() -> Environment:
     environment.filters["minute"] = _format_minute
     environment.filters["seconds"] = _format_seconds
     environment.filters["signal"] = _format_signal
+    environment.filters["signal_label"] = _label_of_signal
     environment.globals["diff_lines"] = _split_diff
     environment.globals["graph_url"] = _graph_url
     environment.globals["history_url"] = _history_url
@@ -104,6 +117,14 @@ def _format_seconds(seconds: int | None) -> str:
     if seconds is None:
         return "never"
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _label_of_signal(signal: str) -> str:
+    """Return what a value behind the rank of a hit is called on the page.
+
+    Returns "" for one that the place of the hit already shows, and an unknown name as it is.
+    """
+    return _SIGNAL_LABELS.get(signal, signal.replace("_", " "))
 
 
 def _format_signal(value: object) -> str:

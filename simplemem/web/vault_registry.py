@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -17,6 +17,9 @@ from simplemem.errors import NotFound, SimplememError
 from simplemem.server.executor import finishes_within
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import MountedVault, VaultView, visible_places
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.web")
 
@@ -36,11 +39,19 @@ class VaultRegistry:
 
     Guards the views: grants that see the same share one, the number of partial views and of their
     open stores is limited, and those that are idle end. All methods but `close` must be called in
-    the event loop.
+    the event loop. `warm_up` is called in a thread with the store of each whole vault at the start,
+    to read what the first request would have to wait for.
     """
 
-    def __init__(self, vaults: Mapping[str, MountedVault], *, stateless: bool = False) -> None:
+    def __init__(
+        self,
+        vaults: Mapping[str, MountedVault],
+        *,
+        stateless: bool = False,
+        warm_up: Callable[[EnhancedStore], None] | None = None,
+    ) -> None:
         self.vaults = dict(vaults)
+        self._warm_up = warm_up
         self.is_running = asyncio.Event()  # set when the views of all whole vaults exist
         self._stateless = stateless
         self._views: dict[ViewKey, VaultView] = {}  # the one that was used last comes last
@@ -58,6 +69,7 @@ class VaultRegistry:
             for vault in self.vaults.values():
                 view = await self.whole_view(vault)
                 view.executor.start_indexing()
+                self._tasks.start_soon(self._prepare_first_request, view)
             self.is_running.set()
             self._tasks.start_soon(self._end_idle_views)
 
@@ -65,6 +77,13 @@ class VaultRegistry:
                 yield
             finally:
                 self._tasks.cancel_scope.cancel()
+
+    async def _prepare_first_request(self, view: VaultView) -> None:
+        """Warm up the store of a view. Does not raise: the first request gets the same error."""
+        warm_up = self._warm_up
+        if warm_up is not None:
+            with suppress(SimplememError, OSError):
+                await view.executor.run(lambda: warm_up(view.executor.store()))
 
     async def view(self, name: str, grant: Grant) -> VaultView:
         """Return a vault as a grant sees it.

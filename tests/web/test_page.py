@@ -351,7 +351,7 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
         page.wait_for_selector("main.review")
         page.keyboard.press("/")
         page.keyboard.type("when does the harbour open")
-        page.wait_for_selector(".hits li")
+        page.wait_for_selector("#palette [role=option]:has-text('harbour')")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_selector("article")

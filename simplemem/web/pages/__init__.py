@@ -27,6 +27,7 @@ from simplemem.web.pages import (
     sign_in,
     vault_list,
 )
+from simplemem.web.pages.filter_options import read_filter_options
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import error_page
 from simplemem.web.problem_documents import HTTPError
@@ -39,6 +40,7 @@ from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault
 
 if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
     from simplemem.web.tokens import Grant
 
 
@@ -89,6 +91,12 @@ def server_routes(registry: VaultRegistry, services: PageServices) -> list[Route
         *sign_in.routes("", services.sessions, services.guesses),
         route("/static/{file:path}", send_static_file, ["GET"]),
     ]
+
+
+def warm_up(store: EnhancedStore) -> None:
+    """Read the names and links of all notes, for which the first search would have to wait."""
+    store.find_names("")
+    read_filter_options(store)
 
 
 def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:

@@ -6,7 +6,7 @@ Without the script, the page is a list of the same notes. All choices are in its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from simplemem.errors import NotFound
 from simplemem.note.names import path_of
+from simplemem.web.pages.filter_options import FilterOptions, read_filter_options
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, show_page
 from simplemem.web.tokens import Grant
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MAX_LISTED_NOTES: Final = 200
-_MAX_OPTIONS: Final = 500  # of a filter
 _SHOWS: Final[dict[str, Show]] = {"linked": "linked", "recent": "recent", "all": "all"}
 _DEPTHS: Final = ("1", "2", "3")
 _COLOURS: Final = ("folder", "type", "tag")
@@ -71,15 +71,6 @@ class GraphChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterOptions:
-    """The values that each filter offers, 500 at most of each."""
-
-    folders: Sequence[str]
-    tags: Sequence[str]
-    types: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class ListedNote:
     """A note in the list beside the drawing. `distance` is 0 for the centre, and without one."""
 
@@ -115,7 +106,7 @@ async def _show_graph(request: Request, view: VaultView, grant: Grant) -> Respon
 
     def read(store: EnhancedStore) -> tuple[GraphChoices, GraphPart, FilterOptions]:
         resolved = _resolve_note(store, choices)
-        return resolved, _read_part(store, resolved), _read_options(store)
+        return resolved, _read_part(store, resolved), read_filter_options(store)
 
     choices, part, options = await ask(view, read)
     title = "Graph"
@@ -169,18 +160,6 @@ def _read_part(store: EnhancedStore, choices: GraphChoices) -> GraphPart:
         hint = "Notes that are excluded from search are not in the graph."
         raise NotFound(f"{choices.note} is not in the graph", hint=hint)
     return part
-
-
-def _read_options(store: EnhancedStore) -> FilterOptions:
-    """Return the folders, tags and types of the notes in the graph."""
-    from simplemem.features.graph.note_graph_service import note_graph_of
-
-    graph = note_graph_of(store).graph()
-    return FilterOptions(
-        folders=graph.folders[:_MAX_OPTIONS],
-        tags=graph.tags[:_MAX_OPTIONS],
-        types=graph.types[:_MAX_OPTIONS],
-    )
 
 
 def _list_notes(part: GraphPart) -> list[ListedNote]:

@@ -86,7 +86,7 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
 
     Raises NotFound or Invalid if the filter names no moment.
     """
-    if request.query_params.get("q", "").strip():
+    if search.is_search(request):
         return await search.show_results(request, view, grant)
 
     fields = dict(request.query_params)

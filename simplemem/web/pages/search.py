@@ -1,9 +1,15 @@
-"""Search, recent notes, and tags."""
+"""Search, recent notes, and tags.
+
+The results page has the filters as form controls; all of them are in its address. The palette is
+the list of results that the script shows on every page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,18 +17,21 @@ from starlette.routing import Route
 
 from simplemem.note.names import name_of
 from simplemem.note.words import format_count
+from simplemem.web.pages.filter_options import read_filter_options
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, show_page, show_part
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
 if TYPE_CHECKING:
-    from simplemem.models import Found, Listed
+    from simplemem.models import Filter, Found, Listed
     from simplemem.note.name_matching import NamedNote
     from simplemem.store import EnhancedStore
 
 _MAX_HITS: Final = 20
 _MAX_NAMES: Final = 5  # names of notes, listed above the hits
+_MAX_PALETTE_NAMES: Final = 6
+_MAX_PALETTE_HITS: Final = 10
 _MAX_RECENT_NOTES: Final = 20
 _MAX_TAGGED_NOTES: Final = 200
 
@@ -32,17 +41,31 @@ def routes(page: PageRoutes) -> list[Route]:
     return [
         page.get("/notes", _show_recent_notes),
         page.get("/search", _show_results),
+        page.get("/palette/search", _show_palette),
         page.get("/latest", _show_latest),
         page.get("/tags", _show_tags),
         page.get("/tags/{tag:path}", _show_tagged),
     ]
 
 
+def is_search(request: Request) -> bool:
+    """Return whether the address of the home page asks for results: it has a query or a filter.
+
+    A filter counts only beside the field of the query, even if that is empty, because other forms
+    of the home page have fields of the same names.
+    """
+    if "q" not in request.query_params:
+        return False
+    return bool(_query_of(request)) or _filters_of(request).is_set
+
+
 async def show_results(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the page with the results of a query, which the request must have."""
-    query = _query_of(request)
-    results = await _search(view, query, explain=_asks_why(request))
-    return show_page(view, grant, "home.html", query, **results)
+    """Show the page with the results of a query and the filters of the request."""
+    question = _question_of(request)
+    values = await _search(view, question)
+    options = await ask(view, read_filter_options)
+    title = question.query or "Search"
+    return show_page(view, grant, "search.html", title, options=options, **values)
 
 
 async def _show_recent_notes(_request: Request, view: VaultView, grant: Grant) -> Response:
@@ -54,13 +77,34 @@ async def _show_recent_notes(_request: Request, view: VaultView, grant: Grant) -
 async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the results part of the page, which the script fetches while the user types.
 
-    Without a query, it has the recent notes.
+    Without a query and filters, it has the recent notes.
     """
-    query = _query_of(request)
-    if query:
-        results = await _search(view, query, explain=_asks_why(request))
-        return show_part(view, "results.html", **results)
+    question = _question_of(request)
+    if question.query or question.filters.is_set:
+        return show_part(view, "results.html", **await _search(view, question))
     return show_part(view, "recent.html", notes=await _list_recent_notes(view))
+
+
+async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Response:
+    """Return the list of the palette: the notes whose names match, then those with the words."""
+    query = _query_of(request)
+
+    def search(store: EnhancedStore) -> tuple[Sequence[NamedNote], Found | None]:
+        named = store.find_names(query, limit=_MAX_PALETTE_NAMES)
+        found = store.search(query, limit=_MAX_PALETTE_HITS) if query else None
+        return named, found
+
+    named, found = await ask(view, search)
+    names = _as_links(named)
+    known = {note["name"] for note in names}
+    hits = found.hits if found is not None else ()
+    return show_part(
+        view,
+        "palette.html",
+        query=query,
+        names=names,
+        hits=[hit for hit in hits if hit.name not in known],
+    )
 
 
 async def _show_latest(_request: Request, view: VaultView, _grant: Grant) -> Response:
@@ -73,26 +117,102 @@ def _query_of(request: Request) -> str:
     return request.query_params.get("q", "").strip()
 
 
-def _asks_why(request: Request) -> bool:
-    """Return whether the hits are to have their scores, which takes about twice the time."""
-    return request.query_params.get("explain") == "1"
+@dataclass(frozen=True, slots=True)
+class SearchFilters:
+    """The filters of the results page, as a person chose them; "" for one that is not set.
 
-
-async def _search(view: VaultView, query: str, *, explain: bool) -> dict[str, Any]:
-    """Return the values of `results.html`: `hits`, `messages`, and notes whose `names` match.
-
-    With `explain`, the hits have their scores and what these are made of.
+    `since` and `until` are days, and the latter is included.
     """
 
-    def search_notes_and_names(store: EnhancedStore) -> tuple[Found, list[NamedNote]]:
+    folder: str
+    tag: str
+    type: str
+    since: str
+    until: str
+    author: str
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any filter."""
+        return any(asdict(self).values())
+
+    def as_parameters(self) -> dict[str, str]:
+        """Return the filters that are set, as parameters of an address."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def conditions(self) -> Filter:
+        """Return the filter of the store. Raises Invalid if the tag cannot be required."""
+        from simplemem.models import Filter
+
+        folder = self.folder.strip("/")
+        return Filter.of(
+            tags=self.tag.lstrip("#"),
+            prefix=f"{folder}/" if folder else "",
+            type=self.type,
+            since=self.since,
+            until=self.until,
+            author=self.author,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person searches for. With `explain`, the hits say why they are in their order."""
+
+    query: str
+    filters: SearchFilters
+    explain: bool
+
+
+def _question_of(request: Request) -> Question:
+    """Return what an address asks for."""
+    # The numbers behind the order take about twice the time of the search.
+    explain = request.query_params.get("explain") == "1"
+    return Question(_query_of(request), _filters_of(request), explain)
+
+
+def _filters_of(request: Request) -> SearchFilters:
+    """Return the filters in an address."""
+    names = [field.name for field in fields(SearchFilters)]
+    return SearchFilters(*(request.query_params.get(name, "").strip() for name in names))
+
+
+async def _search(view: VaultView, question: Question) -> dict[str, Any]:
+    """Return the values of `results.html`.
+
+    These are the question, the `hits`, `messages`, and notes whose `names` match. With filters,
+    there are no names, because a name alone does not say whether its note passes them. Raises
+    Invalid for a filter that cannot be resolved.
+    """
+    filters = question.filters
+
+    def search_notes_and_names(store: EnhancedStore) -> tuple[Found, Sequence[NamedNote]]:
         """Return what the search finds, and the notes whose names match."""
-        found = store.search(query, limit=_MAX_HITS, explain=explain)
-        return found, store.find_names(query, limit=_MAX_NAMES)
+        found = store.search(
+            question.query,
+            filter=filters.conditions(),
+            limit=_MAX_HITS,
+            explain=question.explain,
+        )
+        if filters.is_set:
+            return found, ()
+        return found, store.find_names(question.query, limit=_MAX_NAMES)
 
     found, named = await ask(view, search_notes_and_names)
-    names = [{"name": name_of(note.path), "title": note.name} for note in named]
-    messages = _describe_results(found)
-    return {"query": query, "hits": found.hits, "messages": messages, "names": names}
+    explain_parameters = {"q": question.query, **filters.as_parameters(), "explain": "1"}
+    return {
+        "query": question.query,
+        "filters": filters,
+        "hits": found.hits,
+        "explain_query": urlencode(explain_parameters),
+        "messages": _describe_results(found),
+        "names": _as_links(named),
+    }
+
+
+def _as_links(named: Sequence[NamedNote]) -> list[dict[str, str]]:
+    """Return the name of each note, and as its title the one of its names that matches."""
+    return [{"name": name_of(note.path), "title": note.name} for note in named]
 
 
 def _describe_results(found: Found) -> list[str]:
