@@ -14,6 +14,7 @@ from simplemem.errors import SimplememError
 from simplemem.features.review.inbox import Contradiction, NoteTexts, SimilarNote
 from simplemem.note.header import content_start, read_header
 from simplemem.note.word_diff import compare_blocks, shared_words, split_into_words
+from simplemem.note.words import content_words
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -40,7 +41,7 @@ def find_similar(store: EnhancedStore, texts: NoteTexts) -> list[tuple[SimilarNo
     At most five are returned. The text is that of the body.
     """
     text = _body_of(texts.new or texts.old)
-    words = _words_of(text)
+    words = content_words(_words_of(text))
     own_names = {texts.note.name, texts.note.current_name}
     similar = []
     for name, title in _candidates(store, texts, words):
@@ -48,7 +49,7 @@ def find_similar(store: EnhancedStore, texts: NoteTexts) -> list[tuple[SimilarNo
             continue
         with suppress(SimplememError):
             other = store.read(name).content[:_MAX_CHARACTERS]
-            shared = shared_words(words, _words_of(other))
+            shared = shared_words(words, content_words(_words_of(other)))
             if shared >= _MIN_SIMILAR:
                 is_duplicate = shared >= _MIN_DUPLICATE
                 similar.append((SimilarNote(name, title, round(shared, 2), is_duplicate), other))
