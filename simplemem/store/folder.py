@@ -14,7 +14,7 @@ _CONTENTS: Final = {
     "history": "the log of changes and the earlier texts of notes",
     "trash": "deleted notes",
     "drafts": "texts that `simplemem edit` could not save",
-    "state": "counters that are kept outside the notes",
+    "state": "counters and reviews that are kept outside the notes",
     "imports.jsonl": "a record of imports, so that nothing is imported twice",
     "exports": "exported lessons",
     "config.toml": "the settings of this vault",

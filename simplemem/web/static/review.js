@@ -14,12 +14,18 @@
 
   // --- what is fetched for an item: its rendered change when it is visible, details when it is opened
 
-  async function load(place, address) {
-    if (!place || !address || place.dataset.isLoaded) return;
-    place.dataset.isLoaded = "1";
+  const loading = new WeakMap(); // what is being fetched or was fetched, by its place
+
+  function load(place, address) {
+    if (!place || !address) return;
+    if (!loading.has(place)) loading.set(place, fetchPart(place, address));
+    return loading.get(place);
+  }
+
+  async function fetchPart(place, address) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     if (answer.ok) place.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
-    else delete place.dataset.isLoaded;
+    else loading.delete(place);
   }
 
   const loadChange = (item) => load(item.querySelector("[data-change]"), item.querySelector("[data-change]")?.dataset.change);
@@ -28,7 +34,7 @@
   // Details take a search, so those of visible items are fetched one after the other.
   let turn = Promise.resolve();
   function loadInTurn(item) {
-    turn = turn.then(() => loadDetails(item)).catch(() => {}); // the server is not there
+    turn = turn.then(() => loadDetails(item)).catch(() => {}); // the server does not answer
   }
 
   const visible = new IntersectionObserver(
