@@ -224,11 +224,20 @@ def take_page_pictures(vault: Path, chromium: str) -> None:
             page.goto(address)
             page.keyboard.type(token)
             page.keyboard.press("Enter")
-            page.wait_for_selector("#latest")
+            page.wait_for_selector("nav", state="attached")
             page.keyboard.press("/")
             page.keyboard.type("what is the corrected height of the record flight")
+            if name == "page.png":
+                page.wait_for_selector("#palette [role=option]")
+                page.screenshot(path=IMAGES / "palette.png")
+            page.keyboard.press("Control+Enter")
             page.wait_for_selector(".hits li")
             page.screenshot(path=IMAGES / name)
+            if name == "page.png":
+                page.goto(f"{address.rstrip('/')}/graph?show=all")
+                page.wait_for_selector(".drawing[data-settled]")
+                page.wait_for_timeout(1000)  # until the last frame is drawn
+                page.screenshot(path=IMAGES / "graph-page.png")
             page.close()
         page = browser.new_page(viewport={"width": 1200, "height": 800})
         page.goto(graph.as_uri())
@@ -268,7 +277,8 @@ def main() -> int:
         return 0
     with example_vault() as vault:
         take_page_pictures(vault, chromium)
-    print("docs/images/page.png, page-dark.png, page-phone.png, graph.png")
+    print("docs/images/page.png, page-dark.png, page-phone.png, palette.png")
+    print("docs/images/graph-page.png, graph.png")
     return 0
 
 

@@ -94,9 +94,11 @@ def server_routes(registry: VaultRegistry, services: PageServices) -> list[Route
 
 
 def warm_up(store: EnhancedStore) -> None:
-    """Read the names and links of all notes, for which the first search would have to wait."""
+    """Read what the first search would have to wait for: names, links, and the term index."""
     store.find_names("")
     read_filter_options(store)
+    # By words only, so that no embedding service is asked.
+    store.search("the first words", limit=1, mode="text")
 
 
 def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:

@@ -22,10 +22,12 @@ window.GraphView = class GraphView {
 
   // `onSelect(note)` is called for a click, with -1 for a click beside all notes, and `onOpen(note)`
   // for a double click. `onHold(note, x, y)` and `onRelease(note)` are called while one is dragged.
-  constructor(canvas, { onSelect, onOpen, onHold, onRelease }) {
+  // `coveredHeight()` returns how many pixels at the bottom something else covers.
+  constructor(canvas, { onSelect, onOpen, onHold, onRelease, coveredHeight }) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.callbacks = { onSelect, onOpen, onHold, onRelease };
+    this.coveredHeight = coveredHeight;
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.camera = { x: 0, y: 0, scale: 1 };
     this.linkStep = 1; // one link of so many is drawn while the drawing moves
@@ -113,11 +115,12 @@ window.GraphView = class GraphView {
     const box = boundsOf(this.targets ?? this.positions);
     const { width, height } = this.size();
     const margin = 48;
+    const covered = this.coveredHeight();
     const across = Math.max(1, width - 2 * margin) / Math.max(1, box.right - box.left);
-    const down = Math.max(1, height - 2 * margin) / Math.max(1, box.bottom - box.top);
-    this.camera.x = (box.left + box.right) / 2;
-    this.camera.y = (box.top + box.bottom) / 2;
+    const down = Math.max(1, height - covered - 2 * margin) / Math.max(1, box.bottom - box.top);
     this.camera.scale = clamp(Math.min(across, down), MIN_SCALE, 1.6);
+    this.camera.x = (box.left + box.right) / 2;
+    this.camera.y = (box.top + box.bottom) / 2 + covered / 2 / this.camera.scale;
     this.redraw();
   }
 

@@ -28,8 +28,9 @@ const view = new GraphView(canvas, {
   onOpen: (note) => location.assign(addressOf(graph.names[note])),
   onHold: (note, x, y) => layout?.postMessage({ hold: note, x, y }),
   onRelease: (note) => layout?.postMessage({ release: note }),
+  coveredHeight: () => legend.offsetHeight,
 });
-window.graphView = view; // for measurements
+window.graphView = view; // for bench/web_page.py and the tests
 
 // --- data
 
