@@ -31,6 +31,7 @@ from simplemem.server.apps import (
     supports_apps,
 )
 from simplemem.server.client_log import ClientKey, ClientLog
+from simplemem.server.confirmation import ask_user, can_ask, question_of
 from simplemem.server.prompts import get_prompt, list_prompts
 from simplemem.server.resources import Resources
 from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
@@ -158,11 +159,12 @@ class _Handlers:
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Answer `tools/call`. An error of a tool is an answer too.
 
-        After a call that writes, notifies the subscribers of the graph. Raises MCPError if there is
-        no such tool, unless the replaced server answers it otherwise.
+        If the user must be asked first, the answer may be the question. After a call that writes,
+        notifies the subscribers of the graph. Raises MCPError if there is no such tool, unless the
+        replaced server answers it otherwise.
         """
         tool = self._find_tool(ctx, params.name)
         if tool is None:
@@ -177,6 +179,10 @@ class _Handlers:
             after=_required_commit(params.meta),
             session=self._sessions.session_of(ctx),
         )
+        refusal = await self._confirm(ctx, params, tool)
+        if refusal is not None:
+            return refusal
+
         answer = partial(answer_call, tool, self._executor, call)
         result = await self._executor.run(answer, writes=tool.writes)
         if tool.writes and not result.is_error:
@@ -187,6 +193,24 @@ class _Handlers:
             ctx.lifespan_context[_STRUCTURED] = result.structured_content
             result.structured_content = {}
         return result
+
+    async def _confirm(
+        self, ctx: Context, params: types.CallToolRequestParams, tool: Tool
+    ) -> types.CallToolResult | types.InputRequiredResult | None:
+        """Ask the user before a call, if necessary, and return None if the call may be made.
+
+        Otherwise, returns the answer to the call: the question to the user, or an error. A server
+        that emulates another one never asks.
+        """
+        if self._profile.known_as is not None or not tool.writes or not can_ask(ctx):
+            return None
+        try:
+            ask = partial(question_of, tool, self._executor, params.arguments)
+            question = await self._executor.run(ask)
+            return await ask_user(ctx, params, question) if question else None
+        except SimplememError as error:
+            error.hint = hint_for_tools(error.hint, self._executor.tools)
+            return _result(*tool.adapter.failed(error))
 
     def _has_app(self, ctx: Context) -> bool:
         """Return whether the client of a request can show the app, and the server offers it."""

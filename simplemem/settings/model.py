@@ -246,6 +246,11 @@ class WriteSettings(Section):
     secrets: Literal["off", "warn", "refuse"] = setting(
         "warn", "what happens to a write that adds a password, key or token", "narrower"
     )
+    confirm: bool = setting(
+        False,
+        "whether a client that can ask its user does so before an agent deletes a note or rewrites"
+        " most of one",
+    )
 
 
 class AccessSettings(Section):

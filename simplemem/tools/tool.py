@@ -256,8 +256,9 @@ class Tool:
             address.
         deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
         shows_changes: Whether it answers with changes, which a client may show with buttons.
-        question: Returns what the user should be asked before a call with these arguments, if the
-            setting `write.confirm` asks for it; "" for nothing. None for a tool that never asks.
+        question: Returns what the user should be asked before a call with these arguments, by
+            name, if the setting `write.confirm` asks for it; "" for nothing. Without it, the user
+            is asked only before a tool that deletes.
         routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
         phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes
             its name or its route, and `{call:version="{version}"}` its call with this argument.
@@ -277,7 +278,7 @@ class Tool:
     creates: bool = False
     deletes: bool = False
     shows_changes: bool = False
-    question: Callable[[EnhancedStore, BaseModel], str] | None = None
+    question: Callable[[EnhancedStore, Mapping[str, Any]], str] | None = None
     routes: tuple[str, ...] = ()
     phrases: Mapping[str, str] = field(default_factory=dict)
     gather: Gather | None = None

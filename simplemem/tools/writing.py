@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from simplemem.errors import NotFound
 from simplemem.models import Saved
@@ -38,6 +39,8 @@ from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
+
+_MIN_WORDS_REWRITTEN: Final = 50  # of a note, before the user is asked
 
 Metadata = Annotated[
     Object | None, about("title, description, type, tags {key: value or true}, other keys")
@@ -103,6 +106,26 @@ def create_memory(
     )
 
 
+def _ask_before_rewrite(store: EnhancedStore, arguments: Mapping[str, Any]) -> str:
+    """Return the question before most of a long note is replaced, "" for any other update."""
+    content: str | None = arguments["content"]
+    if content is None:
+        return ""
+    memory = store.read(to_change(store, arguments["name"]))
+    removed = Counter(memory.content.split()) - Counter(content.split())
+    removed_count = removed.total()
+    word_count = len(memory.content.split())
+    if removed_count < _MIN_WORDS_REWRITTEN or removed_count * 2 < word_count:
+        return ""
+    return f"Rewrite {memory.name}? {removed_count} of its {word_count} words would be removed."
+
+
+def _ask_before_delete(store: EnhancedStore, arguments: Mapping[str, Any]) -> str:
+    """Return the question before a note is deleted."""
+    name = to_change(store, arguments["name"])
+    return f"Delete {name}? It goes to the trash, and can be restored."
+
+
 @tool(
     "Update a memory",
     writes=True,
@@ -114,6 +137,7 @@ def create_memory(
         "update_instead": "Read the note, and change it with {call}.",
     },
     gather=gather_edits,
+    question=_ask_before_rewrite,
 )
 def update_memory(
     store: EnhancedStore,
@@ -261,6 +285,7 @@ def _already_moved(store: EnhancedStore, name: str) -> Reply[Renamed]:
     deletes=True,
     routes=("DELETE /memories/{name}",),
     phrases={"delete": "{call} deletes it;"},
+    question=_ask_before_delete,
 )
 def delete_memory(
     store: EnhancedStore,
