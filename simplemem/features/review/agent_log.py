@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from simplemem.features.review.folding import Operation, read_operations
+from simplemem.features.review.folding import (
+    Operation,
+    find_undone_by_merge,
+    read_operations,
+)
 
 if TYPE_CHECKING:
     from simplemem.store import ExtensionAPI, Version
@@ -95,9 +99,11 @@ class AgentLog:
         """Return the reading of changes, newest first. `operations` are those by agents."""
         if operations is None:
             operations = read_operations(versions)
+        undone = self._extension.find_undone(versions)
+        undone |= find_undone_by_merge(versions, undone)
         return LogReading(
             versions,
             operations,
-            undone=self._extension.find_undone(versions),
+            undone=undone,
             times={version.group: version.when for version in versions},
         )

@@ -6,7 +6,8 @@ several in which one session went on changing the same note. A group has the ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_PAUSE: Final = timedelta(minutes=30)  # within a session whose id is not known
 _FOLDED_OPS: Final = ("create", "update", "move")
+_UNDOES: Final = re.compile(r"undoes (v\d{1,15}), and keeps later changes")
 _COPIED_BY: Final = "sync"  # the tool of changes that another machine made
 
 
@@ -222,7 +224,7 @@ def _read_operation(changes: Sequence[Version]) -> Operation:
         reason=first.reason,
         session=first.session,
         sources=first.sources,
-        notes=tuple(_note_change(change) for change in changes),
+        notes=tuple(note_change_of(change) for change in changes),
         fingerprints=fingerprints_of(changes),
     )
 
@@ -235,7 +237,7 @@ def fingerprints_of(changes: Iterable[Version]) -> tuple[str, ...]:
     )
 
 
-def _note_change(change: Version) -> NoteChange:
+def note_change_of(change: Version) -> NoteChange:
     """Return what a change did to its note."""
     new_name = None
     if change.new_path is not None:
@@ -284,6 +286,25 @@ def matching(groups: Iterable[Group], condition: Callable[[Item], bool]) -> Iter
         if items:
             items.sort(key=lambda item: item.last.number, reverse=True)
             yield replace(group, items=items)
+
+
+def reason_of_merge(version: str) -> str:
+    """Return the reason with which an undo that keeps later changes is written to the history."""
+    return f"undoes {version}, and keeps later changes"
+
+
+def find_undone_by_merge(versions: Iterable[Version], undone: Mapping[str, str]) -> dict[str, str]:
+    """Return the operations that a person undid so that later changes stayed, each with the undo.
+
+    `versions` are changes, newest first. An undo that is `undone` itself does not count, nor does
+    a change by an agent: an agent could give its own changes such a reason to hide others.
+    """
+    found: dict[str, str] = {}
+    for version in versions:
+        match = _UNDOES.fullmatch(version.reason)
+        if match and version.is_by_person and version.group not in undone:
+            found.setdefault(match[1], version.group)
+    return found
 
 
 def _is_pause(earlier: str, later: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,6 +20,8 @@ from simplemem.features.review.folding import (
     fingerprints_of,
     group_by_session,
     matching,
+    note_change_of,
+    reason_of_merge,
 )
 from simplemem.features.review.inbox import (
     LAST_LOOK,
@@ -34,6 +37,7 @@ from simplemem.features.review.inbox import (
 )
 from simplemem.features.review.state import PersonalReview, ReviewLog
 from simplemem.features.review.text_review import review_texts
+from simplemem.features.review.undo_by_merge import text_without_change
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs, is_called
 from simplemem.note.dates import format_log_time
@@ -321,13 +325,17 @@ class ReviewService(FeatureService):
     ) -> tuple[ActionResult, ...]:
         """Undo operations, the newest first. Each is undone or not by itself, and has a result.
 
-        `versions` are those of `ReviewItem.versions`; the results have their order. Raises ReadOnly
-        if the vault may not be changed.
+        If a note has changed since, an undo by a person (`kind` "human") keeps its later changes,
+        unless they overlap with what is undone. `versions` are those of `ReviewItem.versions`; the
+        results have their order. Raises ReadOnly if the vault may not be changed.
         """
         self.extension.must_be_writable()
         results = {}
         for version in sorted(set(versions), key=_order_of, reverse=True):
-            results[version] = self._undo_one(version, version, author)
+            result = self._undo_one(version, version, author)
+            if not result.is_done:
+                result = self._undo_by_merge(version, author) or result
+            results[version] = result
         return tuple(results[version] for version in dict.fromkeys(versions))
 
     def redo(self, version: str, **author: Unpack[AuthorArgs]) -> ActionResult:
@@ -341,7 +349,10 @@ class ReviewService(FeatureService):
         except SimplememError as error:
             return _failure(version, error)
 
-        undo = self._agent_log.read().undone.get(group, "")
+        undone = self._agent_log.read().undone
+        if group not in undone:
+            return ActionResult(version, is_done=True, what=f"{version} is in effect")
+        undo = undone[group]
         if not undo:
             return ActionResult(
                 version,
@@ -358,6 +369,42 @@ class ReviewService(FeatureService):
         except SimplememError as error:
             return _failure(version, error)
         return ActionResult(version, is_done=True, what=undone.what)
+
+    def _undo_by_merge(self, version: str, author: AuthorArgs) -> ActionResult | None:
+        """Take a change of one text out of the note as it is now, and keep what was changed since.
+
+        Returns None if that is not possible: the changes overlap, the note was created, moved or
+        deleted by the operation, or its texts or the note itself are gone; and if an agent asks,
+        because the result would be one more change to review.
+        """
+        if author.get("kind") != "human":
+            return None
+        try:
+            changes = self.extension.operation(version)
+        except SimplememError:
+            return None
+        [change, *others] = changes
+        if others or change.new_path or change.before is None or change.after is None:
+            return None
+
+        texts = self._texts_of(note_change_of(change))
+        current = self.extension.bytes_of(change.path)
+        if texts.problem or current is None:
+            return None
+        text = text_without_change(texts, current.decode("utf-8", "surrogateescape"))
+        if text is None:
+            return None
+
+        sha256 = hashlib.sha256(current).hexdigest()
+        name = texts.note.name
+        undoing: AuthorArgs = {**author, "reason": reason_of_merge(change.group)}
+        try:
+            self.store.write_text(name, text, if_sha256=sha256, **undoing)
+        except SimplememError as error:
+            return _failure(version, error)
+        return ActionResult(
+            version, is_done=True, what=f"undid the change of {name} and kept later changes"
+        )
 
     def _look_up(
         self, versions: Sequence[str], action: str

@@ -184,6 +184,55 @@ def test_a_batch_reports_for_each_version_whether_it_was_undone(
     assert names_of(review, InboxFilter(person="ida", only_unreviewed=False)) == ["Two", "One"]
 
 
+def test_an_undo_keeps_what_others_changed_in_the_note_since(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    stamp = {"modified": "2020-01-01T00:00:00"}
+    plain_store.create("Note", "One.\n\nTwo.\n\nThree.\n", stamp, **PERSON)
+    bad = plain_store.update("Note", edits=[{"old": "One.", "new": "Wrong."}], **CLAUDE)
+    plain_store.update("Note", append="Four.", **CURSOR)
+
+    [result] = review.undo([bad.version], **PERSON)
+    assert result.is_done and "kept later changes" in result.what
+    text = plain_store.read("Note").content
+    assert "One." in text and "Wrong." not in text and "Four." in text
+    undone = review.item(bad.version, "ida")
+    assert undone.is_undone and undone.can_redo
+    assert review.inbox(IDA).left == 1
+
+    assert review.redo(bad.version, **PERSON).is_done
+    assert "Wrong." in plain_store.read("Note").content
+    assert not review.item(bad.version, "ida").is_undone
+
+
+def test_an_undo_is_refused_if_a_later_change_overlaps_with_it(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Note", "One.\n", **PERSON)
+    bad = plain_store.update("Note", edits=[{"old": "One.", "new": "Wrong."}], **CLAUDE)
+    plain_store.update("Note", edits=[{"old": "Wrong.", "new": "Wrong, or not."}], **PERSON)
+    [result] = review.undo([bad.version], **PERSON)
+    assert not result.is_done and "changed since" in result.error
+
+
+def test_an_agent_cannot_hide_a_change_by_the_reason_of_another(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    bad = plain_store.create("Bad", "Wrong.", **CLAUDE)
+    reason = f"undoes {bad.version}, and keeps later changes"
+    plain_store.create("Other", "Text.", **{**CLAUDE, "reason": reason})
+    assert names_of(review) == ["Other", "Bad"]
+
+
+def test_an_item_names_what_the_agent_had_read_before(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Source", "Text.", **PERSON)
+    plain_store.create("Note", "Text.", **{**CLAUDE, "sources": ["Source"]})
+    [item] = items_of(review)
+    assert item.sources == ("Source",)
+
+
 def test_an_undo_together_with_everything_by_the_author_offers_no_redo(
     plain_store: EnhancedStore, review: ReviewService
 ) -> None:
