@@ -105,6 +105,8 @@ CODES = {
     "changes. To write it, repeat the call with `accept` as `if_sha256`. Otherwise apply your change to the current text, "
     "with `current_sha256`.",
     "too_long": "A name or a text is over its limit.",
+    "proposed": "Nothing is changed yet: a person decides about the change, which the note `proposal` describes. This is "
+    "no error: `isError` is false in the profiles whose answers have fields.",
     "read_only": "The server, the vault or the disk does not allow writing.",
     "unreadable": "The note's frontmatter or encoding cannot be parsed. The note is served and searched, and never "
     "rewritten.",

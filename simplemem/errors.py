@@ -184,6 +184,15 @@ class Conflict(SimplememError):
         super().__init__(message, hint=hint, current_sha256=current_sha256, diff=diff, **details)
 
 
+class Proposed(SimplememError):
+    """A person decides about the change, which was written down as a proposal, and not made.
+
+    The detail `proposal` is the name of its note.
+    """
+
+    code = "proposed"
+
+
 class ReadOnly(SimplememError):
     """The vault, the disk or the settings do not allow writing."""
 

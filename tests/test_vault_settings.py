@@ -29,7 +29,7 @@ RULES: dict[Rule, str] = {
     "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private documents.knowledge_base "
     "access.only branch.repository branch.name "
     "http.url http.oauth_issuer http.oauth_audience http.oauth_keys http.oauth_user_claim",
-    "adds": "embed.private access.read_only access.hidden",
+    "adds": "embed.private access.read_only access.hidden write.review",
     "narrower": "read_only no_delete write.secrets",
     "a value": "embed.provider rerank.provider llm.provider",
     "yes": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters search.archive "

@@ -45,6 +45,10 @@ def new(
     write: Annotated[
         bool, flag("--write", "Allow changing notes. Without it, the token can only read.")
     ] = False,
+    propose: Annotated[
+        bool,
+        flag("--propose", "Allow proposing changes, which a person accepts or declines."),
+    ] = False,
     admin: Annotated[
         bool, flag("--admin", "Allow reading metrics and the results of `doctor`.")
     ] = False,
@@ -86,7 +90,7 @@ def new(
     """
     from simplemem.web.tokens import Grant, Tokens, token_folder
 
-    scopes = _scopes(write=write, admin=admin)
+    scopes = _scopes(write=write, propose=propose, admin=admin)
     if user == "":
         raise _empty_limit()
     folders = tuple(f"{_checked_folder(path)}/" for path in folder or ())
@@ -112,11 +116,18 @@ def new(
     return Answer(fields, [[(token, "bold")]], warnings=warnings)
 
 
-def _scopes(*, write: bool, admin: bool) -> tuple[str, ...]:
-    """Return the scopes of a token. Each token can read."""
+def _scopes(*, write: bool, propose: bool, admin: bool) -> tuple[str, ...]:
+    """Return the scopes of a token. Each token can read.
+
+    Raises BadParameter if it would change notes and only propose changes.
+    """
+    if write and propose:
+        raise typer.BadParameter("--write and --propose exclude each other")
     scopes = ["read"]
     if write:
         scopes.append("write")
+    if propose:
+        scopes.append("propose")
     if admin:
         scopes.append("admin")
     return tuple(scopes)

@@ -26,6 +26,7 @@ from simplemem.note.dates import file_time, sortable_time
 from simplemem.note.names import are_similar, base_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
+from simplemem.note.proposal import HIDDEN_REASON, is_proposal
 from simplemem.note.scopes import is_private_by_rule, private_reason
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.note.words import language_of, parts_of_names, searchable
@@ -495,7 +496,8 @@ class NoteIndexer:
         if is_copy and self._is_named_by_us(row.path):
             return True
 
-        reason_by_settings = None if is_copy else row.hidden
+        is_by_contents = is_copy or row.hidden == HIDDEN_REASON
+        reason_by_settings = None if is_by_contents else row.hidden
         if reason_by_settings != self.hidden_reason(row.path):
             return True
 
@@ -587,7 +589,7 @@ class NoteIndexer:
         return rewritten
 
     def _hidden_reason_of(self, db: Connection, note: ParsedNote) -> str | None:
-        """Return why a note is left out of search: by the settings, or as a conflict copy.
+        """Return why a note is left out: by the settings, as a proposal, or as a conflict copy.
 
         None if it is not left out. If the name alone does not decide whether it is a copy, the file
         of the other note is read and compared; one that cannot be read is no reason.
@@ -595,6 +597,8 @@ class NoteIndexer:
         reason = self.hidden_reason(note.path)
         if reason is not None:
             return reason
+        if is_proposal(note.note.header.properties):
+            return HIDDEN_REASON
 
         copy = notes.copy_at(db, note.path)
         if copy is None:

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from simplemem import __version__
-from simplemem.errors import ReadOnly, SimplememError, Unavailable
+from simplemem.errors import Proposed, ReadOnly, SimplememError, Unavailable
 from simplemem.models import AUTHOR_SEPARATOR
 from simplemem.profiles.profile import Profile
 from simplemem.server.apps import (
@@ -363,7 +363,8 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """
     arguments = call.arguments
     if call.grant is not None:
-        if tool.writes and not call.grant.may("write"):
+        may_write = call.grant.may("write") or call.grant.may("propose")
+        if tool.writes and not may_write:
             message = f"{tool.name} writes, and this token may only read"
             raise ReadOnly(message, hint=_READ_ONLY_HINT)
         arguments = call.grant.restrict_arguments(arguments, tool.user_arguments)
@@ -373,7 +374,8 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
 
     validated = tool.adapter.read(tool, arguments)
     caller: Caller = {"who": _author(call.client, call.grant), "tool": tool.name}
-    if call.is_by_person:
+    only_proposes = call.grant is not None and not call.grant.may("write")
+    if call.is_by_person and not only_proposes:
         caller["kind"] = "human"
     if call.session is not None:
         caller["session"] = call.session.id
@@ -398,8 +400,9 @@ def _author(client: str, grant: Granted | None) -> str:
 def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool in this thread and return its answer. An error is an answer too.
 
-    Raises nothing. An error that is a bug is logged. The answer contains no path outside the vault
-    and names no tool that the client lacks.
+    A change that became a proposal is none if the answer has fields that say so. Raises nothing. An
+    error that is a bug is logged. The answer contains no path outside the vault and names no tool
+    that the client lacks.
     """
     try:
         return _run_for_answer(tool, executor, call)
@@ -415,7 +418,10 @@ def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.Ca
         )
 
     error.hint = hint_for_tools(error.hint, executor.tools)
-    return _result(*tool.adapter.failed(error))
+    text, data = tool.adapter.failed(error)
+    # A proposal is no failure. A client that validates answers accepts this one only with data.
+    is_proposal = isinstance(error, Proposed) and data is not None
+    return _result(text, data, is_error=not is_proposal)
 
 
 def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:

@@ -112,8 +112,12 @@ class StoreExecutor:
         indexing_lock = self._indexing_lock
 
         def start() -> None:
+            # Imported late: a server lists its tools without it.
+            from simplemem.features.proposals.following import follow_ticked_boxes
+
             try:
                 self.start()
+                follow_ticked_boxes(self.store())
                 if self._companion is not None:
                     self._end_companion = self._companion(self)
             except Exception as error:

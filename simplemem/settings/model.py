@@ -251,6 +251,13 @@ class WriteSettings(Section):
         "whether a client that can ask its user does so before an agent deletes a note or rewrites"
         " most of one",
     )
+    review: Names = setting(
+        (),
+        "folders, notes or patterns where a change by an agent becomes a proposal, which a person "
+        "accepts or declines (docs/proposals.md)",
+        "adds",
+        eg=["decisions/"],
+    )
 
 
 class AccessSettings(Section):
@@ -467,11 +474,15 @@ class Settings(Section):
         return int(self.index.max_note_mb * 1024 * 1024)
 
     def for_a_person(self) -> Settings:
-        """Return a copy without `access` and `no_delete`, which restrict only agents.
+        """Return a copy without the settings that restrict only agents.
 
-        `read_only` stays, because it restricts people too.
+        They are `access`, `no_delete` and `write.review`. `read_only` stays, because it restricts
+        people too.
         """
-        return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
+        write = self.write.model_copy(update={"review": ()})
+        return self.model_copy(
+            update={"access": AccessSettings(), "no_delete": False, "write": write}
+        )
 
 
 SETTINGS = dict(declarations(Settings))

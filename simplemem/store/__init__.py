@@ -6,12 +6,14 @@ from simplemem.search.packing import Piece
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.edits import now
 from simplemem.store.extension import ExtensionAPI, Read
+from simplemem.store.proposing import PROPOSAL_FOLDER
 from simplemem.store.similarity import Answers, Likeness, Pinned, as_words
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 from simplemem.vault.values import Version
 
 __all__ = [
+    "PROPOSAL_FOLDER",
     "Answers",
     "BatchResult",
     "Changes",

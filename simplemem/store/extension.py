@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.errors import SimplememError
@@ -296,6 +297,10 @@ class ExtensionAPI:
         """
         return find_undone(versions)
 
+    def changes_of(self, path: str, limit: int | None = None) -> list[Version]:
+        """Return the changes of the note at a path, newest first: at most `limit`, or all."""
+        return self._parts.changes.of(path, limit)
+
     def text_of_version(self, sha256: str, *paths: str) -> bytes | None:
         """Return the text that has a hash, from the history or one of the paths.
 
@@ -367,15 +372,22 @@ class ExtensionAPI:
         """
         return self._parts.batches.write(make_drafts, author_of_call(by, ""))
 
-    def move(self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]) -> tuple[Moved, ...]:
+    def move(
+        self,
+        new_paths: Mapping[str, str],
+        *,
+        deleted: Mapping[str, str] = MappingProxyType({}),
+        **by: Unpack[AuthorArgs],
+    ) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets.
 
         `new_paths` has the new path of each file by its old one. Returns one result per file, in
-        this order. Indexes what was saved a moment ago first. Raises NotFound if an old path has no
+        this order. `deleted` has other notes that are deleted with it, with their hashes by path.
+        Indexes what was saved a moment ago first. Raises NotFound if an old path has no
         file, AlreadyExists if a new one is taken, Invalid if it is the old one or not legal, and
         ReadOnly if a change is not allowed, or would break a link of a hidden note.
         """
-        return self._parts.mover.move_files(new_paths, **by)
+        return self._parts.mover.move_files(new_paths, deleted=deleted, **by)
 
     # Search
 

@@ -34,6 +34,7 @@ from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.listeners import Listeners
 from simplemem.store.move import NoteMover
 from simplemem.store.name_finding import NameFinder
+from simplemem.store.proposing import Proposing
 from simplemem.store.read import MemoryReader
 from simplemem.store.search_parts import make_search_parts
 from simplemem.store.similarity import NoteSimilarity
@@ -131,6 +132,7 @@ class StoreParts:
             read_only=self.read_only,
         )
         self.keeper.open()
+        self.vault.before_write = Proposing(self.vault, self.keeper, settings.write.review).check
         self.monitor = IndexMonitor(
             self.vault,
             self.index,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
@@ -94,14 +95,20 @@ class NoteMover:
         return self.move_files({old_path: new_path}, **by)[0]
 
     def move_files(
-        self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]
+        self,
+        new_paths: Mapping[str, str],
+        *,
+        deleted: Mapping[str, str] = MappingProxyType({}),
+        **by: Unpack[AuthorArgs],
     ) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets and forms.
 
         `new_paths` has the new path of each file by its old one. Returns one result per file, in
-        this order. Raises AlreadyExists if a new path is taken, NotFound if an old one has no file,
-        Invalid if a new path is the old one or no legal name, and ReadOnly if the access rules
-        forbid one of the changes, or if it would break a link of a note that they hide.
+        this order. `deleted` has other notes that are deleted with it, with their hashes by path.
+        Raises AlreadyExists if a new path is taken, NotFound if an old one has no file, Invalid if
+        a new path is the old one or no legal name, Conflict if a deleted note has another hash, and
+        ReadOnly if the access rules forbid one of the changes, or if it would break a link of a
+        note that they hide.
         """
         self._writer.check_writable()
         for old, new in new_paths.items():
@@ -115,9 +122,16 @@ class NoteMover:
 
         self._catch_up()  # a link saved a moment ago is to follow as well
         with self._writer.lock():
-            return self._move_in_lock(Moves(new_paths), author_of_call(by, "move"))
+            author = author_of_call(by, "move")
+            deletions = [
+                FileChange("delete", path, digest, is_deletion=True)
+                for path, digest in deleted.items()
+            ]
+            return self._move_in_lock(Moves(new_paths), author, deletions)
 
-    def _move_in_lock(self, moves: Moves, author: Author) -> tuple[Moved, ...]:
+    def _move_in_lock(
+        self, moves: Moves, author: Author, deletions: Sequence[FileChange]
+    ) -> tuple[Moved, ...]:
         """Move files and index them. The caller holds the lock.
 
         Raises what `move_files` raises.
@@ -153,10 +167,11 @@ class NoteMover:
             # A rewrite always has data; its type allows None for other changes.
             texts[rewrite.path] = rewrite.data or b""
 
-        results = self._vault.carry_out([*changes, *other_notes], author)
+        results = self._vault.carry_out([*changes, *other_notes, *deletions], author)
         written = results[: len(changes)]  # of the files that moved
         warnings += rewrite_warnings
-        warnings += self._index_moved(texts, written, moves)
+        deleted = [change.path for change in deletions]
+        warnings += self._index_moved(texts, written, moves, deleted)
 
         rewritten = [name_of(rewrite.path) for rewrite in other_notes]
         for path in new_texts:
@@ -218,8 +233,12 @@ class NoteMover:
         texts: Mapping[str, bytes],
         written: Sequence[WriteResult],
         moves: Moves,
+        deleted: Sequence[str],
     ) -> list[str]:
-        """Index what moved, and notes with changed links, by their new paths. Return warnings."""
+        """Index what moved, notes with changed links, and deleted ones. Return warnings.
+
+        `texts` are by the new paths.
+        """
         warnings = list[str]()
         attachments = set[str]()
         moved_notes = {}
@@ -232,7 +251,7 @@ class NoteMover:
             warnings += self._keeper.index_written(attachments)
 
         notes = {path: data for path, data in texts.items() if path not in attachments}
-        warnings += self._indexer.index(notes, written, moved=moved_notes)
+        warnings += self._indexer.index(notes, written, deleted=deleted, moved=moved_notes)
         return warnings
 
     def delete(

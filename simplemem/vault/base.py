@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,13 @@ class _Listing(NamedTuple):
     searchable: str  # all names in lower case, with a slash before and after each
 
 
+BeforeWrite = Callable[[Sequence[FileChange], Mapping[str, bytes], Author], None]
+"""Called with changes that fit the files that exist, the bytes of these files, and the author.
+
+It may raise an error, and nothing is written then.
+"""
+
+
 class WriteOperation(ABC):
     """Changes of files that are carried out as a whole, while the vault's lock is held.
 
@@ -83,12 +90,14 @@ class WriteOperation(ABC):
         self._texts: dict[str, Text] = {}  # by path, the files that the changes find
         self._listings: dict[str, _Listing] = {}  # by the path of a folder, with a final slash
 
-    def carry_out(self, author: Author) -> list[WriteResult]:
+    def carry_out(
+        self, author: Author, before_write: BeforeWrite | None = None
+    ) -> list[WriteResult]:
         """Apply all changes or none, and log them; return their results in the same order.
 
         If all of them were made already, nothing is written. Raises Conflict, NotFound,
-        AlreadyExists or ReadOnly if a change does not fit the files that exist, and what `_read`
-        and `_apply` raise.
+        AlreadyExists or ReadOnly if a change does not fit the files that exist, and what
+        `before_write`, `_read` and `_apply` raise.
         """
         self._read_texts()
         is_done = all(map(self._is_done, self._changes))
@@ -99,6 +108,9 @@ class WriteOperation(ABC):
             self._check_expected(change)
         for change in self._changes:
             self._check_free(change)
+        if before_write is not None:
+            texts = {path: text.data for path, text in self._texts.items()}
+            before_write(self._changes, texts, author)
 
         versions = self._versions(author)
         self._apply(versions)
@@ -417,6 +429,7 @@ class VaultBase(ABC):
         self.history = history
         self.problems: dict[str, str] = {}
         self.on_written: Callable[[str], None] | None = None
+        self.before_write: BeforeWrite | None = None
         self._file_lock = file_lock
         self._thread_lock = threading.RLock()
 

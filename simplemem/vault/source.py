@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
+from simplemem.vault.base import BeforeWrite
 from simplemem.vault.folder.history import History
 from simplemem.vault.values import Access, Author, Entry, File, FileChange, WriteResult
 
@@ -105,6 +106,9 @@ class NoteSource(Protocol):
 
     on_written: Callable[[str], None] | None
     """Called with the id of each write once it is made, before it is reported to the caller."""
+
+    before_write: BeforeWrite | None
+    """Called before each write that would be made, while the lock is held; may refuse it."""
 
     @property
     def revisions(self) -> Revisions | None:

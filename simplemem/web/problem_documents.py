@@ -27,6 +27,7 @@ UNAUTHORIZED_HINT: Final = (
 )
 
 STATUS: Final[Mapping[str, int]] = {
+    "proposed": 202,
     "invalid": 400,
     "unauthorized": 401,
     "forbidden": 403,

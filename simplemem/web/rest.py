@@ -38,7 +38,7 @@ from simplemem.web.routing import (
     MARKDOWN,
     Handler,
     is_browser_session,
-    require_grant,
+    require_writer,
     routes_of,
 )
 from simplemem.web.tokens import Grant
@@ -172,7 +172,7 @@ async def _call_for_data(
     the token lacks a right or `If-Match` is malformed, and the errors of `call_tool`.
     """
     if tool.writes:
-        require_grant(request.scope, "write")
+        require_writer(request.scope)
 
     sha256 = expected_hash(request)
     if sha256 and "if_sha256" in tool.arguments:

@@ -59,6 +59,17 @@ def require_grant(scope: Scope, right: Right) -> Grant:
     return grant
 
 
+def require_writer(scope: Scope) -> Grant:
+    """Return the grant of a request that changes notes with a tool, or proposes changes.
+
+    Raises HTTPError if there is none (401), or it lacks both rights (403).
+    """
+    grant: Grant | None = scope.get("grant")
+    if grant is not None and grant.may("propose"):
+        return grant
+    return require_grant(scope, "write")
+
+
 async def view_for(
     request: Request, registry: VaultRegistry, vault: MountedVault, grant: Grant
 ) -> VaultView:

@@ -27,7 +27,7 @@ from simplemem.settings.files import read_bounded, user_config_path
 
 log = logging.getLogger("simplemem.web")
 
-Scope = Literal["read", "write", "admin"]
+Scope = Literal["read", "write", "propose", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
 _MAX_FILE_BYTES: Final = 1_000_000
 _MAX_NAME: Final = 60
@@ -42,7 +42,8 @@ class Grant:
 
     Attributes:
         name: How the history names the bearer.
-        scopes: The rights, of `read`, `write` and `admin`.
+        scopes: The rights, of `read`, `write`, `propose` and `admin`. With `propose` and without
+            `write`, each change becomes a proposal.
         vaults: The names of the vaults that it may use; () for all.
         folders: The folders of a vault that it sees; () for all.
         user: The only user whose facts and documents it sees; "" for all.
@@ -72,6 +73,11 @@ class Grant:
     def may(self, scope: str) -> bool:
         """Return whether the token has a scope such as `write`."""
         return scope in self.scopes
+
+    @property
+    def only_proposes(self) -> bool:
+        """Whether each change that the bearer makes becomes a proposal."""
+        return self.may("propose") and not self.may("write")
 
     @property
     def is_limited(self) -> bool:
@@ -264,7 +270,7 @@ class Tokens:
             _check_distinct(grant.name, existing.name)
         for scope in grant.scopes:
             if scope not in SCOPES:
-                hint = "The scopes are read, write and admin."
+                hint = "The scopes are read, write, propose and admin."
                 raise Invalid(f"{scope!r} is not a scope", hint=hint)
         if grant.user:
             grant = replace(grant, user=check_scope(grant.user))

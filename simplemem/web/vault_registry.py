@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from simplemem.errors import NotFound, SimplememError
 from simplemem.server.executor import finishes_within
 from simplemem.web.tokens import Grant
-from simplemem.web.vault_view import MountedVault, VaultView, visible_places
+from simplemem.web.vault_view import MountedVault, VaultView, ViewScope, visible_places
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -30,8 +30,8 @@ _SECONDS_BETWEEN_CHECKS: Final = 5.0
 _WRITE_SECONDS: Final = 2.5  # that a write in progress may take when its store closes
 _CLOSE_SECONDS: Final = 2.5
 
-ViewKey: TypeAlias = "tuple[str, tuple[str, ...]]"
-"""The name of a vault, and the places that the view shows of it; () for the whole vault."""
+ViewKey: TypeAlias = "tuple[str, ViewScope]"
+"""The name of a vault, and what a view shows of it."""
 
 
 class VaultRegistry:
@@ -93,7 +93,8 @@ class VaultRegistry:
         vault = self.vaults.get(name)
         if vault is None or not self.is_visible(name, grant):
             raise NotFound("no such vault")
-        return await self._view(vault, visible_places(vault.settings, grant))
+        places = visible_places(vault.settings, grant)
+        return await self._view(vault, ViewScope(places, grant.only_proposes))
 
     def is_visible(self, name: str, grant: Grant) -> bool:
         """Return whether there is a vault of this name, of which a grant may see something."""
@@ -101,7 +102,7 @@ class VaultRegistry:
 
     async def whole_view(self, vault: MountedVault) -> VaultView:
         """Return the view of a whole vault, as its owner sees it."""
-        return await self._view(vault, ())
+        return await self._view(vault, ViewScope())
 
     def views(self) -> list[VaultView]:
         """Return all views, the one that was used last at the end."""
@@ -109,18 +110,18 @@ class VaultRegistry:
 
     def whole_views(self) -> list[VaultView]:
         """Return the views that show all of their vaults."""
-        return [view for view in self._views.values() if not view.only]
+        return [view for view in self._views.values() if not view.scope.is_partial]
 
-    async def _view(self, vault: MountedVault, only: tuple[str, ...]) -> VaultView:
-        """Return the view of some places of a vault, a new one if there is none.
+    async def _view(self, vault: MountedVault, scope: ViewScope) -> VaultView:
+        """Return the view of a vault with a scope, a new one if there is none.
 
         Begins to end other views, or to close their stores, if there are too many.
         """
         async with self._lock:
-            key = (vault.name, only)
+            key = (vault.name, scope)
             view = self._views.pop(key, None)
             if view is None:
-                view = VaultView(vault, only, stateless=self._stateless)
+                view = VaultView(vault, scope, stateless=self._stateless)
                 await self._running_tasks().start(view.serve_mcp)
 
             self._views[key] = view
@@ -135,7 +136,7 @@ class VaultRegistry:
 
     def _partial_views(self) -> list[VaultView]:
         """Return the views of parts of vaults, the one that was used last at the end."""
-        return [view for view in self._views.values() if view.only]
+        return [view for view in self._views.values() if view.scope.is_partial]
 
     def _limit_views(self, current: VaultView) -> None:
         """Begin to end the partial views that were not used for longest, if there are over 256.
@@ -146,7 +147,7 @@ class VaultRegistry:
         for key, view in list(self._views.items()):
             if excess <= 0:
                 return
-            if view.only and not view.is_in_use and view is not current:
+            if view.scope.is_partial and not view.is_in_use and view is not current:
                 del self._views[key]
                 self._running_tasks().start_soon(_end, [view])
                 excess -= 1
@@ -180,7 +181,7 @@ class VaultRegistry:
             for key, view in list(self._views.items()):
                 # An earlier step of this loop may have waited, and the view may have ended.
                 is_current = self._views.get(key) is view
-                if not view.only or not view.is_idle() or not is_current:
+                if not view.scope.is_partial or not view.is_idle() or not is_current:
                     continue
 
                 if view.manager.has_sessions():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 from anyio.abc import TaskStatus
@@ -36,6 +36,22 @@ if TYPE_CHECKING:
 _IDLE_SECONDS: Final = 60.0
 _NOTHING: Final = "\0"
 """A place that no vault has: no path contains this character."""
+
+
+_EVERYTHING: Final = "/"
+"""The rule that matches every path."""
+
+
+class ViewScope(NamedTuple):
+    """Which places of a vault a view shows, () for all, and whether its changes are proposals."""
+
+    only: tuple[str, ...] = ()
+    only_proposes: bool = False
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is less than the view of the owner."""
+        return bool(self.only) or self.only_proposes
 
 
 @dataclass(frozen=True)
@@ -90,16 +106,17 @@ class MountedVault:
 class VaultView:
     """A vault as one grant sees it, for MCP and for the other routes.
 
-    `only` are the places of the vault that the view shows; () for the whole vault. Guards the
-    executor with the store, the sessions of MCP and their clients, the feed of changes, and the
-    number of requests in progress. A view of a part of a vault (`only`) opens its store for the
-    first request, and the registry closes it when it is idle.
+    `scope` says which places of the vault it shows, and whether changes are only proposed. `only`
+    are these places. Guards the executor with the store, the sessions of MCP and their clients, the
+    feed of changes, and the number of requests in progress. A view with a scope opens its store for
+    the first request, and the registry closes it when it is idle.
     """
 
-    def __init__(self, vault: MountedVault, only: tuple[str, ...], *, stateless: bool) -> None:
+    def __init__(self, vault: MountedVault, scope: ViewScope, *, stateless: bool) -> None:
         self.vault = vault
-        self.only = only
-        self.executor = _create_executor(vault, only)
+        self.only = scope.only
+        self.scope = scope
+        self.executor = _create_executor(vault, scope)
         self.feed = ChangeFeed(self.executor.on_change)
         self.clients = ClientLog()
         self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor, self.clients)
@@ -154,17 +171,21 @@ class VaultView:
         self.executor.close(writing=writing, closing=closing)
 
 
-def _create_executor(vault: MountedVault, only: tuple[str, ...]) -> StoreExecutor:
+def _create_executor(vault: MountedVault, scope: ViewScope) -> StoreExecutor:
     """Return the executor of a view, which opens the store at its first work.
 
-    `only` limits the store to some places; () means the whole vault. The vault's companion, the
-    service that runs beside the store, is passed on only for the whole vault.
+    `scope` limits the store to some places, or to proposals. The vault's companion, the service
+    that runs beside the store, is passed on only for the whole vault.
     """
     settings = vault.settings
     companion = vault.companion
-    if only:
-        access = settings.access.model_copy(update={"only": only})
+    if scope.only:
+        access = settings.access.model_copy(update={"only": scope.only})
         settings = settings.model_copy(update={"access": access})
+    if scope.only_proposes:
+        write = settings.write.model_copy(update={"review": (_EVERYTHING,)})
+        settings = settings.model_copy(update={"write": write})
+    if scope.is_partial:
         companion = None
     return StoreExecutor(
         partial(vault.open_store, settings), companion, private_folders=vault.private_folders()

@@ -128,7 +128,7 @@ class BranchVault(VaultBase):
         for attempt in range(_MAX_TRIES):
             with suppress(PushRejected), self._open_root() as handles:
                 operation = BranchOperation(handles, self._branch_history, self._entries, changes)
-                return operation.carry_out(author)
+                return operation.carry_out(author, self.before_write)
             # Another writer has committed first.
             self._branch.fetch()
             max_pause = _PAUSE_SECONDS * min(attempt, _MAX_PAUSED_TRIES)

@@ -342,7 +342,7 @@ class FolderVault(VaultBase):
                 durable=self._options.durable,
                 trash_kind=self._options.trash,
             )
-            return operation.carry_out(author)
+            return operation.carry_out(author, self.before_write)
 
     # Maintenance
 

@@ -1,0 +1,1 @@
+"""Changes that agents propose, and that a person accepts or declines."""
