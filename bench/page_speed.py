@@ -30,7 +30,11 @@ PAGES = {
     "review, all changes": ("/?show=all&page=20", 30),
     "note": ("/note/folder%2040/Note%20100", 25),
     "search": ("/?q=harbour+topic+12", 100),
+    "search with a filter": ("/?q=harbour+topic+12&folder=folder+1", 100),
+    "search in the palette": ("/palette/search?q=harbour+topic+12", 100),
     "graph": ("/graph", 1000),
+    "graph around a note": ("/graph?note=Note+100&depth=3", 1000),
+    "data of the whole graph": ("/graph/data?show=all", 1000),
 }
 
 
@@ -122,12 +126,12 @@ def main() -> None:
         process, port = serve(vault, folder)
         try:
             browser = Browser(port)
-            print(f"{'page':<22}{'first':>9}{'median':>9}{'worst':>9}{'budget':>9}  ms")
+            print(f"{'page':<25}{'first':>9}{'median':>9}{'worst':>9}{'budget':>9}  ms")
             for page, (path, budget) in PAGES.items():
                 first = browser.time_of(path)
                 times = [browser.time_of(path) for _ in range(REQUESTS)]
                 median = statistics.median(times)
-                print(f"{page:<22}{first:>9.1f}{median:>9.1f}{max(times):>9.1f}{budget:>9}")
+                print(f"{page:<25}{first:>9.1f}{median:>9.1f}{max(times):>9.1f}{budget:>9}")
         finally:
             process.terminate()
             process.wait()

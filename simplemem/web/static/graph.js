@@ -30,7 +30,7 @@ const view = new GraphView(canvas, {
   onRelease: (note) => layout?.postMessage({ release: note }),
   coveredHeight: () => legend.offsetHeight,
 });
-window.graphView = view; // for bench/web_page.py and the tests
+window.graphView = view; // for bench/graph_page.py and the tests
 
 // --- data
 

@@ -1,12 +1,13 @@
-"""How fast the web page is on a large vault: its pages, the search, and the drawing of the graph.
+"""How large and how fast the graph of a whole vault is on the web page.
 
-    python bench/web_page.py [--notes 6600] [--seconds 5] [--vault DIR] [--only pages|graph]
+    python bench/graph_page.py [--notes 6600] [--seconds 5] [--vault DIR]
 
-Makes and indexes a vault, serves it on this machine, and prints the time to the first byte and the
-compressed size of each page. Then it opens the drawing of the whole vault in Chromium, and prints
-when the drawing appeared, and the frames per second while the notes are laid out, and while it is
-moved and zoomed. Chromium runs without a GPU here, so the processor draws every frame. Needs
-Chromium and the packages of `.[dev]`. With `--vault`, the notes of a folder are served instead.
+Makes and indexes a vault, serves it on this machine, and prints the compressed size of each part of
+the page. Then it opens the page in Chromium, and prints when the drawing appeared, and the frames
+per second while the notes are laid out, and while the drawing is moved and zoomed. Chromium runs
+without a GPU, so the processor draws every frame. Needs Chromium and the packages of `.[dev]`. With
+`--vault`, the notes of a folder are served instead. `bench/page_speed.py` measures how soon the
+server answers.
 """
 
 from __future__ import annotations
@@ -32,9 +33,8 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.vaults import make_queries, make_vault
+from bench.vaults import make_vault
 
-ROUNDS = 20
 PARTS_OF_GRAPH = (
     "/static/page.css",
     "/static/graph.css",
@@ -58,37 +58,23 @@ COUNT_FRAMES = """seconds => new Promise(resolve => {
 })"""
 
 
-class Response(NamedTuple):
-    """The answer to a request: how many milliseconds it took to begin, and its bytes as sent."""
-
-    milliseconds: float
-    body: bytes
-
-
 class Server(NamedTuple):
     """A server of the vault: its port, and the token of its owner."""
 
     port: int
     token: str
 
-    def get(self, path: str) -> Response:
-        """Request a path as a browser does that is signed in."""
-        headers = {
-            "Authorization": f"Bearer {self.token}",
-            "Accept": "text/html",
-            "Accept-Encoding": "gzip",
-        }
+    def size_of(self, path: str) -> int:
+        """Return how many bytes the answer to a browser that is signed in has, compressed."""
+        headers = {"Authorization": f"Bearer {self.token}", "Accept-Encoding": "gzip"}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        start = time.perf_counter()
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
-        first = response.read(1)
-        milliseconds = 1000 * (time.perf_counter() - start)
-        body = first + response.read()
+        body = response.read()
         connection.close()
         if response.status != 200:
             raise SystemExit(f"{path} was answered with {response.status}")
-        return Response(milliseconds, body)
+        return len(body)
 
 
 def main() -> None:
@@ -97,7 +83,6 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=6_600)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--vault", type=Path)
-    parser.add_argument("--only", choices=["pages", "graph"])
     options = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="simplemem-page-") as root:
@@ -108,11 +93,8 @@ def main() -> None:
         subprocess.run(index, check=True, stdout=subprocess.DEVNULL)
 
         with serving(vault, Path(root)) as server:
-            if options.only != "graph":
-                measure_pages(server, vault)
-            if options.only != "pages":
-                measure_size(server)
-                measure_drawing(server, options.seconds)
+            measure_size(server)
+            measure_drawing(server, options.seconds)
 
 
 @contextmanager
@@ -139,36 +121,11 @@ def _port_of(process: subprocess.Popen[str]) -> int:
     raise SystemExit(f"the server ended with {process.wait()}")
 
 
-def measure_pages(server: Server, vault: Path) -> None:
-    """Print the time to the first byte of the first request and of the median one, for each page.
-
-    Each request of a search has another query.
-    """
-    note = min(vault.rglob("*.md")).relative_to(vault).with_suffix("")
-    queries = [query.replace(" ", "+") for query in make_queries(ROUNDS, seed=5)]
-    pages = {
-        "graph, most linked": ["/graph"] * ROUNDS,
-        "graph, whole vault": ["/graph?show=all"] * ROUNDS,
-        "its data": ["/graph/data?show=all"] * ROUNDS,
-        "graph of a note": [f"/graph?note={note}&depth=2"] * ROUNDS,
-        "home, the inbox": ["/"] * ROUNDS,
-        "note": [f"/note/{note}"] * ROUNDS,
-        "search in the palette": [f"/palette/search?q={query}" for query in queries],
-        "search, results page": [f"/?q={query}" for query in queries],
-    }
-    print("time to the first byte: first request, median, worst of the others")
-    for title, paths in pages.items():
-        times = [server.get(path).milliseconds for path in paths]
-        median = statistics.median(times[1:])
-        worst = max(times[1:])
-        print(f"  {title:24} {times[0]:6.0f} ms {median:6.0f} ms {worst:6.0f} ms")
-
-
 def measure_size(server: Server) -> None:
     """Print the compressed size of all that the drawing of the whole vault needs."""
     total = 0
     for path in PARTS_OF_GRAPH:
-        size = len(server.get(path).body)
+        size = server.size_of(path)
         total += size
         print(f"  {path:28} {size / 1000:6.1f} kB")
     print(f"graph of the whole vault: {total / 1000:.0f} kB compressed")
