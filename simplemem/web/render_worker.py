@@ -1,8 +1,9 @@
 """The process that renders Markdown for the page, so that no note can slow down the server.
 
 `simplemem.web.rendering` starts it. A message is a length (4 bytes, big-endian) followed by that
-many bytes. A request is a JSON object with `text` and `prefix`; for a change of a note, it has the
-arguments of `render_change`. Its answer is HTML in UTF-8, or `TOO_LARGE`.
+many bytes. A request is a JSON object with `text`, `prefix` and `context`, which may be null; for a
+change of a note, it has the arguments of `render_change`. Its answer is HTML in UTF-8, or
+`TOO_LARGE`.
 
 The process ends at a limit: with the signal SIGPROF after too much CPU time, with
 `EXIT_OUT_OF_MEMORY` if it needs too much memory. Any other end is a crash.
@@ -18,7 +19,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+from simplemem.web.markdown.context import NoteContext
 
 MAX_SECONDS: Final = 6.0  # of wall-clock time, for the server that waits
 # CPU time, so that the load of the machine does not decide what is rendered.
@@ -112,21 +115,29 @@ def _read_message(stream: BinaryIO) -> bytes | None:
 
 
 def _render_request(
-    request: bytes, render: Callable[[str, str], str], render_change: Callable[..., str]
+    request: bytes,
+    render: Callable[[str, str, NoteContext | None], str],
+    render_change: Callable[..., str],
 ) -> bytes:
     """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE` if it has more than 4 MB.
 
-    `render` makes HTML of a text and the prefix of its vault, `render_change` of a change.
+    `render` makes HTML of a text, the prefix of its vault and its context, `render_change` of a
+    change.
     """
     arguments = json.loads(request)
     if "old" in arguments:
         text = render_change(**arguments)
     else:
-        text = render(arguments["text"], arguments["prefix"])
+        text = render(arguments["text"], arguments["prefix"], _read_context(arguments["context"]))
     html = text.encode("utf-8", "replace")
     if len(html) > MAX_HTML_BYTES:
         return TOO_LARGE
     return html
+
+
+def _read_context(values: dict[str, Any] | None) -> NoteContext | None:
+    """Return the context in a request, None if it has none."""
+    return None if values is None else NoteContext.from_json(values)
 
 
 def _limit_this_process() -> None:

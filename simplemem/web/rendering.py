@@ -23,7 +23,8 @@ from typing import Final
 import simplemem
 from simplemem.web import render_worker
 from simplemem.web.change_texts import cut_texts
-from simplemem.web.render import MAX_CHARACTERS
+from simplemem.web.markdown.context import NoteContext
+from simplemem.web.markdown.parts import MAX_CHARACTERS
 from simplemem.web.render_worker import (
     EXIT_OUT_OF_MEMORY,
     HEADER_BYTES,
@@ -68,13 +69,18 @@ class Renderer:
         self._cache = _Cache(max_cached_bytes)
         self._running: dict[bytes, asyncio.Task[str]] = {}
 
-    async def render(self, text: str, prefix: str) -> str:
+    async def render(self, text: str, prefix: str, context: NoteContext | None = None) -> str:
         """Return the HTML of a note's body; if it cannot be rendered, its source and the reason.
 
-        `prefix` is that of the vault, for links. Concurrent views of one note share one rendering.
-        Raises no error of a rendering.
+        `prefix` is that of the vault, for links. The context says where they lead and what is
+        embedded; without one, `render_note` says what they become. Concurrent views of one note
+        share one rendering. Raises no error of a rendering.
         """
-        request = {"text": text[:MAX_CHARACTERS], "prefix": prefix}
+        request = {
+            "text": text[:MAX_CHARACTERS],
+            "prefix": prefix,
+            "context": context.as_json() if context is not None else None,
+        }
         return await self._answer(text, json.dumps(request).encode())
 
     async def render_change(self, old: str, new: str, prefix: str, layout: str) -> str:
@@ -386,6 +392,6 @@ class _Cache:
 def _escape_source(text: str, reason: str) -> str:
     """Return a note's source as HTML, with the reason why it is not rendered.
 
-    The source is cut to 400,000 characters.
+    The source is cut to 450,000 characters.
     """
     return render_template("source.html", source=text[:MAX_CHARACTERS], reason=reason)

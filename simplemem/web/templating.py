@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from simplemem.web.highlights import mark_words
-from simplemem.web.render import link_of
+from simplemem.web.markdown.addresses import canvas_url, link_of
 from simplemem.web.static_files import static_url
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _environment() -> Environment:
     environment.globals["graph_url"] = _graph_url
     environment.globals["history_url"] = _history_url
     environment.globals["mark_words"] = mark_words
+    environment.globals["canvas_url"] = canvas_url
     environment.globals["note_url"] = link_of
     environment.globals["static_url"] = static_url
     environment.globals["tag_url"] = _tag_url

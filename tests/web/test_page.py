@@ -294,7 +294,8 @@ def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]
         {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}},
     )
     page = Browser(server).get("/note/a")
-    assert b'<a href="/note/b">b</a> and [[ee' in page.body
+    link = b'<a href="/edit/b" class="wikilink unresolved" title='
+    assert link in page.body and b">b</a> and [[ee" in page.body
 
 
 def test_a_link_in_a_property_leads_to_its_note_whatever_the_name(
@@ -317,12 +318,20 @@ def test_a_link_in_a_property_leads_to_its_note_whatever_the_name(
             "[[Ada Lovelace|Ada]]",
             '<p><a href="/v/note/Ada%20Lovelace" class="wikilink">Ada</a></p>',
         ),
-        ("[[a/b#c]]", '<p><a href="/v/note/a/b" class="wikilink">a/b › c</a></p>'),
+        ("[[a/b#c]]", '<p><a href="/v/note/a/b#h-c" class="wikilink">a/b › c</a></p>'),
         ("#todo/now, a#b", '<p><a href="/v/tags/todo/now" class="tag">#todo/now</a>, a#b</p>'),
-        ("%%not said%% said ^mark-1", "<p>said</p>"),
-        ("- [x] done", "<ul>\n<li>☑ done</li>\n</ul>"),
-        ("[n](notes/a%20b.md#h)", '<p><a href="/v/note/notes/a%20b" class="wikilink">n</a></p>'),
-        ("> [!tip] Go\n> on", '<blockquote class="callout tip">\n<p>Go\non</p>\n</blockquote>'),
+        ("%%not said%% said ^mark-1", '<p id="b-mark-1">said</p>'),
+        (
+            "- [x] done",
+            '<ul>\n<li class="task" data-line="1"><input type="checkbox" disabled checked'
+            ' aria-label="done"> done</li>\n</ul>',
+        ),
+        ("[n](notes/a%20b.md#h)", '<p><a href="/v/note/notes/a%20b#h-h" class="wikilink">n</a></p>'),
+        (
+            "> [!tip] Go\n> on",
+            '<div class="callout callout-tip" data-callout="tip">\n'
+            '<p class="callout-title">Go</p>\n<p>on</p>\n</div>',
+        ),
     ],
 )
 def test_markdown_is_shown_as_obsidian_means_it(text: str, html: str) -> None:

@@ -83,7 +83,7 @@ def worker_whose_renderer(does: str) -> str:
     """A worker of the program whose renderer does something else."""
     return (
         "from simplemem.web import render, render_worker\n"
-        f"def render_note(text, prefix):\n    {does}\n"
+        f"def render_note(text, prefix, context):\n    {does}\n"
         "render.render_note = render_note\nrender_worker.main()\n"
     )
 

@@ -18,6 +18,7 @@ from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
 from simplemem.web.pages import (
     agents,
+    files,
     graph,
     health,
     history,
@@ -70,6 +71,7 @@ def routes(registry: VaultRegistry, vault: MountedVault, services: PageServices)
         *review.routes(page, services.renderer),
         *search.routes(page),
         *note.routes(page, services.renderer),
+        *files.routes(page),
         *history.routes(page),
         *graph.routes(page),
         *health.routes(page),

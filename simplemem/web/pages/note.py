@@ -1,8 +1,7 @@
-"""The page of a note: its text, links, backlinks, properties and latest versions."""
+"""The page of a note: its text, properties, links, backlinks and latest versions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from simplemem.web.markdown.context import NoteContext
+from simplemem.web.markdown.parts import Part, part_of
+from simplemem.web.note_context import read_context
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, show_page
-from simplemem.web.render import MAX_CHARACTERS
+from simplemem.web.pages.responses import ask, can_undo, show_page, show_part
+from simplemem.web.property_values import PropertyValue, link_targets, property_rows
 from simplemem.web.rendering import Renderer
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
 _MAX_BACKLINKS: Final = 20
 _MAX_RELATED_NOTES: Final = 6
 _MAX_VERSIONS_OF_NOTE: Final = 5
-_OWN_PROPERTIES: Final = ("title", "tags", "description")  # shown above the text of a note
-# Possessive, so that the time stays linear in the text, however many brackets it has.
-_WIKILINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")
+# How the HTML of a diagram begins: `simplemem.web.markdown.diagrams`, which the server must not
+# import, because markdown-it takes long to import.
+_DIAGRAM: Final = '<pre class="diagram"'
 
 
 def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
@@ -37,91 +39,121 @@ def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
 
 
 @dataclass(frozen=True, slots=True)
-class TextPart:
-    """A part of a property. It links to the note `target`, if there is one."""
+class _Wish:
+    """What a request asks to see of a note.
 
-    text: str
-    target: str = ""
+    Attributes:
+        part: The number of the part of a long note.
+        has_authors: Whether to show who wrote each block.
+        is_text_only: Whether the page has the other parts already, and only needs this text.
+        can_create: Whether the reader may create notes.
+    """
+
+    part: int
+    has_authors: bool
+    is_text_only: bool
+    can_create: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _NotePage:
+    """What the store knows of a note for its page."""
+
+    note: Memory
+    part: Part
+    context: NoteContext
+    properties: Mapping[str, Sequence[PropertyValue]]
+    backlinks: Sequence[Backlink] = ()
+    versions: Sequence[HistoryEntry] = ()
 
 
 async def _show_note(
     renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Show a note, with its links, backlinks, properties and latest versions.
+    """Show a note, with its properties, links, backlinks and latest versions.
 
-    Raises NotFound if there is none, Ambiguous if several have the name.
+    `?part=2` shows the second part of a long note, `?only=text` nothing but the text, and
+    `?blame=1` who wrote it. Raises NotFound if there is no such note, Ambiguous if several have the
+    name.
     """
     name = request.path_params["name"]
+    prefix = view.vault.prefix
+    wish = _read_wish(request, can_create=can_undo(view, grant))
+    page = await ask(view, lambda store: _read_note(store, name, prefix, wish))
 
-    def read_note(
-        store: EnhancedStore,
-    ) -> tuple[Memory, Sequence[Backlink], Sequence[HistoryEntry]]:
-        note = store.read(name)
-        backlinks = store.backlinks(note.name, limit=_MAX_BACKLINKS)
-        versions = store.history(note.name, limit=_MAX_VERSIONS_OF_NOTE)
-        return note, backlinks, versions
-
-    note, backlinks, versions = await ask(view, read_note)
-    body = _body_without_title(note)
-    related = [link for link in backlinks if link.kind == "semantic"]
-    properties = {
-        str(key): split_property(value)
-        for key, value in note.frontmatter.items()
-        if key not in _OWN_PROPERTIES
+    part = page.part
+    text = f"{part.text}\n\n{part.definitions}" if part.definitions else part.text
+    html = await renderer.render(text, prefix, page.context)
+    shown = {
+        "note": page.note,
+        "part": part,
+        "has_authors": wish.has_authors,
+        "rendered_body": html,
+        "has_diagrams": _DIAGRAM in html,
     }
+    if wish.is_text_only:
+        return show_part(view, "note_text.html", **shown)
+
+    related = [link for link in page.backlinks if link.kind == "semantic"]
+    resolved = [link.target for link in page.note.links if link.resolved]
     return show_page(
         view,
         grant,
         "note.html",
-        note.title,
-        note=note,
-        rendered_body=await renderer.render(body, view.vault.prefix),
-        is_cut=len(body) > MAX_CHARACTERS,
-        linking_notes=[link for link in backlinks if link.kind == "link"],
-        link_targets=list(dict.fromkeys(link.target for link in note.links if link.resolved)),
+        page.note.title,
+        **shown,
+        linking_notes=[link for link in page.backlinks if link.kind == "link"],
+        link_targets=list(dict.fromkeys(resolved)),
         related_notes=related[:_MAX_RELATED_NOTES],
-        properties=properties,
-        versions=versions,
+        properties=page.properties,
+        versions=page.versions,
     )
 
 
-def _body_without_title(note: Memory) -> str:
-    """Return the text of a note, without a first heading that repeats its title in any case."""
-    first_line, _, rest = note.content.lstrip().partition("\n")
-    if first_line.strip().casefold() == f"# {note.title}".casefold():
-        return rest
-    return note.content
+def _read_wish(request: Request, *, can_create: bool) -> _Wish:
+    """Return what a request asks to see. A part that is no number is the first one."""
+    query = request.query_params
+    part = query.get("part", "")
+    is_number = part.isascii() and part.isdigit() and len(part) < 10
+    return _Wish(
+        part=int(part) if is_number else 1,
+        has_authors=query.get("blame") == "1",
+        is_text_only=query.get("only") == "text",
+        can_create=can_create,
+    )
 
 
-def split_property(value: object) -> list[TextPart]:
-    """Return the value of a property as text, in which each wikilink is a part of its own.
+def _read_note(store: EnhancedStore, name: str, prefix: str, wish: _Wish) -> _NotePage:
+    """Return what a request asks to see of a note. Runs in a thread."""
+    note = store.read(name)
+    body, first_line = _body_without_title(note)
+    part = part_of(body, wish.part)
+    context = read_context(
+        store,
+        note.path,
+        part.text,
+        property_targets=link_targets(note.frontmatter),
+        first_line=first_line + part.first_line,
+        can_create=wish.can_create,
+        blamed_lines=store.blame(note.name) if wish.has_authors else (),
+    )
+    page = _NotePage(note, part, context, property_rows(note.frontmatter, context, prefix))
+    if wish.is_text_only:
+        return page
 
-    The items of a list, and the entries of a mapping, have commas between them.
+    backlinks = store.backlinks(note.name, limit=_MAX_BACKLINKS)
+    versions = store.history(note.name, limit=_MAX_VERSIONS_OF_NOTE)
+    return _NotePage(note, part, context, page.properties, backlinks, versions)
+
+
+def _body_without_title(note: Memory) -> tuple[str, int]:
+    """Return the text of a note and the line of the file at which it begins.
+
+    A first heading that repeats the title, in any case, is left out.
     """
-    if isinstance(value, Mapping):
-        entries = [[TextPart(f"{key}: "), *split_property(entry)] for key, entry in value.items()]
-        return _join_with_commas(entries)
-
-    if isinstance(value, (list, tuple)):
-        return _join_with_commas([split_property(item) for item in value])
-
-    text = str(value)
-    parts = []
-    end = 0
-    for link in _WIKILINK.finditer(text):
-        target = link[1]
-        parts.append(TextPart(text[end : link.start()]))
-        parts.append(TextPart(target.rpartition("/")[2], target))
-        end = link.end()
-    parts.append(TextPart(text[end:]))
-    return parts
-
-
-def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
-    """Return the parts of several texts as those of one text, with commas between the texts."""
-    parts: list[TextPart] = []
-    for item in items:
-        if parts:
-            parts.append(TextPart(", "))
-        parts.extend(item)
-    return parts
+    content = note.content.lstrip()
+    blank_lines = note.content[: len(note.content) - len(content)].count("\n")
+    first_line, _, rest = content.partition("\n")
+    if first_line.strip().casefold() == f"# {note.title}".casefold():
+        return rest, note.content_line + blank_lines + 1
+    return note.content, note.content_line

@@ -1,0 +1,152 @@
+"""The addresses of notes, files and sections on the page, and what a link in a note leads to."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+from urllib.parse import quote
+
+from simplemem.web.markdown.context import NoteContext
+
+# The types of images that the page shows, by the ending of their file.
+IMAGE_TYPES: Final = {
+    ".apng": "image/apng",
+    ".avif": "image/avif",
+    ".bmp": "image/bmp",
+    ".gif": "image/gif",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webp": "image/webp",
+}
+CANVAS: Final = ".canvas"
+_WORD: Final = re.compile(r"\w++")
+_CREATE: Final = "No note has this name yet: create it"
+_MISSING: Final = "No note has this name"
+_NOT_SHOWN: Final = "A file of the vault, which this page does not show"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a link leads: its address and CSS class, and a `title` if there is more to say.
+
+    `path` is the file that the link means; "" if it is not known or does not exist.
+    """
+
+    href: str
+    css_class: str
+    title: str = ""
+    path: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is an image that the page shows."""
+        return media_type_of(self.path) is not None
+
+
+def link_of(prefix: str, name: str) -> str:
+    """Return the path of a note on the page. `prefix` is that of the vault."""
+    return f"{prefix}/note/{_quote(name)}"
+
+
+def file_url(prefix: str, path: str) -> str:
+    """Return the address of an image of the vault."""
+    return f"{prefix}/file/{_quote(path)}"
+
+
+def canvas_url(prefix: str, path: str) -> str:
+    """Return the address of the page of a canvas."""
+    return f"{prefix}/canvas/{_quote(path)}"
+
+
+def edit_url(prefix: str, name: str) -> str:
+    """Return the address at which a note is edited, or created."""
+    return f"{prefix}/edit/{_quote(name)}"
+
+
+def media_type_of(path: str) -> str | None:
+    """Return the media type of an image that the page shows, by its ending; None for others."""
+    return IMAGE_TYPES.get(PurePosixPath(path).suffix.lower())
+
+
+def heading_id(heading: str) -> str:
+    """Return the id of the element of a heading, such as `h-first-steps` for `First steps`.
+
+    It begins with `h-`, so that no heading has the id of another part of the page.
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", heading).casefold())
+    return "h-" + "-".join(words)
+
+
+def block_id(name: str) -> str:
+    """Return the id of the element of a block with the id `^name`."""
+    return "b-" + name.casefold()
+
+
+def anchor_of(subpath: str) -> str:
+    """Return the fragment of an address: `#h-sub` for `#Heading#Sub`, and "" for no subpath."""
+    _, _, last_part = subpath.rpartition("#")
+    last_part = last_part.strip()
+    if not last_part:
+        return ""
+    if last_part.startswith("^"):
+        return "#" + quote(block_id(last_part[1:]))
+    return "#" + quote(heading_id(last_part))
+
+
+def lookup_target(target: str) -> str:
+    """Return a target as links are looked up: in NFC, with plain spaces, none around it."""
+    return unicodedata.normalize("NFC", target.replace("\xa0", " ")).strip()
+
+
+def destination_of(
+    context: NoteContext, prefix: str, source: str, target: str, subpath: str
+) -> Destination:
+    """Return where a link in the note `source` leads.
+
+    `target` is the path or name in the link, "" for the note itself, and `subpath` what follows it:
+    `#Heading`, `#^block` or "".
+    """
+    anchor = anchor_of(subpath)
+    key = lookup_target(target)
+    if not key:
+        return Destination(anchor or "#", "wikilink")
+
+    targets = context.links.get(source, {})
+    if key not in targets:
+        return Destination(link_of(prefix, _without_ending(key)) + anchor, "wikilink")
+
+    path = targets[key]
+    if path is None:
+        return _unresolved(context, prefix, _without_ending(key))
+    if path.lower().endswith(".md"):
+        href = link_of(prefix, _without_ending(path)) + anchor
+        return Destination(href, "wikilink", path=path)
+    if media_type_of(path) is not None:
+        return Destination(file_url(prefix, path), "file", path=path)
+    if path.lower().endswith(CANVAS):
+        return Destination(canvas_url(prefix, path), "canvas", path=path)
+    return Destination("#", "nowhere", _NOT_SHOWN)
+
+
+def _unresolved(context: NoteContext, prefix: str, name: str) -> Destination:
+    """Return where an unresolved link leads: to the editor, or to the page of the missing note."""
+    if context.can_create:
+        return Destination(edit_url(prefix, name.lstrip("/")), "wikilink unresolved", _CREATE)
+    return Destination(link_of(prefix, name), "wikilink unresolved", _MISSING)
+
+
+def _without_ending(path: str) -> str:
+    """Return the name of a note: its path without `.md`."""
+    if path[-3:].lower() == ".md":
+        return path[:-3]
+    return path
+
+
+def _quote(path: str) -> str:
+    """Return a path as a part of an address. Slashes stay."""
+    return quote(path, safe="/", errors="surrogateescape")
