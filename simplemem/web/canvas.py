@@ -120,5 +120,7 @@ def _place_of(node: dict[str, Any]) -> tuple[float, float]:
 def _number_in(values: dict[str, Any], key: str) -> float:
     """Return a number; 0 if it is missing or no number."""
     value = values.get(key)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and value == value else 0.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0.0
+    is_nan = value != value
+    return 0.0 if is_nan else float(value)

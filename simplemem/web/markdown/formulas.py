@@ -60,12 +60,14 @@ def _render_display_within_text(
 def _render_formula(source: str, options: dict[str, Any]) -> str:
     """Return the MathML of a formula; if it cannot be read, its source as code."""
     display = "block" if options["display_mode"] else "inline"
-    if len(source) <= _MAX_CHARACTERS:
-        try:
-            return _serialize(_converter()(source, display=display))
-        except Exception:  # noqa: BLE001  (the converter raises errors of many kinds)
-            pass
-    return f'<code class="formula">{escapeHtml(source)}</code>'
+    as_code = f'<code class="formula">{escapeHtml(source)}</code>'
+    if len(source) > _MAX_CHARACTERS:
+        return as_code
+
+    try:
+        return _serialize(_converter()(source, display=display))
+    except Exception:  # noqa: BLE001  (the converter raises errors of many kinds)
+        return as_code
 
 
 @cache

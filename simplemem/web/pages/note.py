@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +15,7 @@ from simplemem.web.markdown.context import NoteContext
 from simplemem.web.markdown.parts import Part, part_of
 from simplemem.web.note_context import read_context
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, can_undo, show_page, show_part
+from simplemem.web.pages.responses import ask, can_write, show_page, show_part
 from simplemem.web.property_values import PropertyValue, link_targets, property_rows
 from simplemem.web.rendering import Renderer
 from simplemem.web.tokens import Grant
@@ -78,13 +78,13 @@ async def _show_note(
     """
     name = request.path_params["name"]
     prefix = view.vault.prefix
-    wish = _read_wish(request, can_create=can_undo(view, grant))
+    wish = _read_wish(request, can_create=can_write(view, grant))
     page = await ask(view, lambda store: _read_note(store, name, prefix, wish))
 
     part = page.part
     text = f"{part.text}\n\n{part.definitions}" if part.definitions else part.text
     html = await renderer.render(text, prefix, page.context)
-    shown = {
+    shown: dict[str, Any] = {
         "note": page.note,
         "part": part,
         "has_authors": wish.has_authors,
