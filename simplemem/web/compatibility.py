@@ -30,7 +30,7 @@ from simplemem.web.rest import (
     notice_headers,
     read_arguments,
 )
-from simplemem.web.routing import Handler, require_grant, routes_of
+from simplemem.web.routing import Handler, is_browser_session, require_grant, routes_of
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -87,7 +87,8 @@ def _route_handler(route: CompatibilityRoute) -> Handler:
             arguments[route.id_argument] = request.path_params["id"]
             arguments[route.user_argument] = note.scope
 
-        reply = await call_tool(view, route.tool, arguments, grant)
+        is_by_person = is_browser_session(request)
+        reply = await call_tool(view, route.tool, arguments, grant, is_by_person=is_by_person)
         return _response(route, reply)
 
     return handle
@@ -257,7 +258,9 @@ async def _call_as_over_mcp(request: Request, view: VaultView, grant: Grant) -> 
         hint = 'Send {"name": "...", "arguments": {...}}.'
         raise Invalid("a call needs a name and arguments", hint=hint)
 
-    reply = await call_tool(view, find_tool(view, name), arguments, grant)
+    tool = find_tool(view, name)
+    is_by_person = is_browser_session(request)
+    reply = await call_tool(view, tool, arguments, grant, is_by_person=is_by_person)
     notices = [notice for notice in reply.notices if notice not in reply.text]
     texts = [reply.text, *(line(notice, _MAX_NOTICE) for notice in notices)]
 

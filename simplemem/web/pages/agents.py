@@ -20,7 +20,7 @@ from starlette.routing import Route
 from simplemem.errors import Invalid
 from simplemem.server.client_log import ClientActivity
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, read_form, show_page
+from simplemem.web.pages.responses import ask, base_url, read_form, show_page
 from simplemem.web.problem_documents import HTTPError
 from simplemem.web.token_use import TokenUse
 from simplemem.web.tokens import Grant, Tokens
@@ -94,14 +94,6 @@ def _require_whole_server(grant: Grant) -> None:
             code="forbidden",
             hint="Use a token that is not limited to vaults, folders or a user.",
         )
-
-
-def base_url(request: Request, view: VaultView) -> str:
-    """Return the address of a vault as the browser of a request reached it, without `/` at its end.
-
-    The header `Host` is one that the server answers to: the guard has checked it.
-    """
-    return f"{request.url.scheme}://{request.url.netloc}{view.vault.prefix}"
 
 
 def _row_of(grant: Grant, token_use: TokenUse) -> TokenRow:

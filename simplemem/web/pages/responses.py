@@ -36,6 +36,14 @@ async def ask(view: VaultView, question: Callable[[EnhancedStore], Result]) -> R
     return await view.executor.run(lambda: question(view.executor.store()))
 
 
+def base_url(request: Request, view: VaultView) -> str:
+    """Return the address of a vault as the browser of a request reached it, without `/` at its end.
+
+    The header `Host` is one that the server answers to: the guard has checked it.
+    """
+    return f"{request.url.scheme}://{request.url.netloc}{view.vault.prefix}"
+
+
 def author_of(request: Request, grant: Grant) -> AuthorArgs:
     """Return who makes a change on the page: a person, if a browser that is signed in asks."""
     author: AuthorArgs = {"who": grant.name, "tool": "page"}

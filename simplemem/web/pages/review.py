@@ -23,6 +23,7 @@ from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
     ask,
     author_of,
+    base_url,
     can_write,
     read_form_lists,
     show_page,
@@ -98,6 +99,7 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         "Review",
         inbox=inbox,
         has_notes=has_notes,
+        base_url=base_url(request, view),
         fields=fields,
         since_choices=_SINCE,
         query_string=_query_string(fields),

@@ -120,3 +120,18 @@ def test_tokens_are_for_unlimited_administrators_only(serve: Callable[..., Serve
     owner = Browser(server)
     assert owner.post("/agents/new", origin="http://evil.example", name="a").status == 403
     assert owner.post("/agents/revoke", origin=None, name="writer").status == 403
+
+
+def test_an_empty_vault_shows_three_ways_to_connect_with_its_real_address(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    page = " ".join(Browser(server).get("/").body.decode().split())
+    address = f"http://127.0.0.1:{server.port}"
+    assert "The vault is empty" in page
+    assert f"simplemem connect claude-code --http {address}/mcp" in page
+    assert f"{address}/mcp Authorization: Bearer TOKEN" in page
+    assert f"{address}/api/v1/memories" in page
+
+    server.tool("create_memory", name="Heron", content="Grey.")
+    assert "simplemem connect" not in Browser(server).get("/").body.decode()
