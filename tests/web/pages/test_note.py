@@ -1,0 +1,94 @@
+"""The page of a note with what it refers to: images, canvases, embeds, properties, parts, authors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.web.conftest import Served
+from tests.web.test_page import Browser
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+def write(vault: Path, files: dict[str, str]) -> None:
+    """Write files into a vault."""
+    for path, text in files.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text)
+
+
+def test_images_are_sent_as_images_that_can_run_nothing(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    write(tmp_path / "vault", {"img/a.svg": SVG, "a.html": SVG, "b.pdf": "x", "n.md": "![[a.svg]]"})
+    browser = Browser(serve())
+    assert b'<img src="/file/img/a.svg"' in browser.get("/note/n").body
+    image = browser.get("/file/img/a.svg")
+    assert image.status == 200 and image.headers["content-type"] == "image/svg+xml"
+    policy = image.headers["content-security-policy"]
+    assert "sandbox" in policy and "default-src 'none'" in policy and "script" not in policy
+    assert image.headers["x-content-type-options"] == "nosniff"
+    for path in ("a.html", "b.pdf", "n.md", "none.png", "../config/x.png", ".obsidian/a.png"):
+        assert browser.get(f"/file/{path}").status in (400, 404), path
+
+
+def test_a_token_sees_only_the_images_canvases_and_embeds_of_its_folders(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    files = {"secret/a.png": "x", "secret/c.canvas": "{}", "secret/s.md": "hidden words"}
+    text = "![[s]] ![[a.png]]\n\n![[s]]\n"
+    write(tmp_path / "vault", files | {"open/n.md": text})
+    server = serve()
+    browser = Browser(server, server.new_token("reader", "--folder", "open"))
+    page = browser.get("/note/open/n")
+    assert page.status == 200
+    assert b"hidden words" not in page.body and b"/file/" not in page.body
+    assert browser.get("/file/secret/a.png").status == 404
+    assert browser.get("/canvas/secret/c.canvas").status == 404
+
+
+def test_a_canvas_is_a_list_of_its_cards_and_lines(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    canvas = {
+        "nodes": [
+            {"id": "1", "type": "text", "text": "<b>Idea</b>", "x": 0, "y": 9},
+            {"id": "2", "type": "file", "file": "n.md", "x": 0, "y": 0},
+            {"id": "3", "type": "link", "url": "javascript:alert(1)", "x": 1, "y": 0},
+        ],
+        "edges": [{"fromNode": "1", "toNode": "2", "label": "leads to"}, {"fromNode": "9"}],
+    }
+    files = {"c.canvas": json.dumps(canvas), "n.md": "[[c.canvas]]", "bad.canvas": "{"}
+    write(tmp_path / "vault", files)
+    browser = Browser(serve())
+    assert b'href="/canvas/c.canvas"' in browser.get("/note/n").body
+    page = browser.get("/canvas/c.canvas").body.decode()
+    assert '<a href="/note/n">n.md</a>' in page and "leads to" in page
+    assert "&lt;b&gt;Idea" in page and 'href="javascript' not in page
+    assert "not valid JSON" in browser.get("/canvas/bad.canvas").body.decode()
+
+
+def test_properties_are_a_table_with_lists_dates_checkboxes_and_links(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    header = '---\ndone: true\ndue: 2026-01-24\nsee: ["[[n]]", two]\n---\ntext\n'
+    write(tmp_path / "vault", {"n.md": header})
+    page = Browser(serve()).get("/note/n").body.decode()
+    assert '<input type="checkbox" disabled checked aria-label="done">' in page
+    assert '<time datetime="2026-01-24">2026-01-24</time>' in page
+    assert '<li><a href="/note/n" class="wikilink">n</a></li><li>two</li>' in page
+
+
+def test_a_long_note_is_shown_in_parts_and_authors_on_request(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    write(tmp_path / "vault", {"n.md": "A paragraph of words.\n\n" * 5000})
+    browser = Browser(serve())
+    first = browser.get("/note/n").body.decode()
+    assert 'href="/note/n?part=2"' in first and "Previous part" not in first
+    second = browser.get("/note/n?part=2&only=text").body.decode()
+    assert "<html" not in second and 'href="/note/n?part=3"' in second
+    assert 'class="author' not in first
+    assert 'class="author author-human"' in browser.get("/note/n?blame=1").body.decode()
