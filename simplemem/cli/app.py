@@ -66,6 +66,7 @@ COMMANDS = (
     CommandEntry(
         "restore", "past", "History", "Restore an earlier version of a note, or a deleted note."
     ),
+    CommandEntry("review", "review", "History", "Review what agents changed or propose."),
     CommandEntry("facts", "remember", "Collections", "Facts that agents remember."),
     CommandEntry("topics", "topics", "Collections", "Topics of conversations with agents."),
     CommandEntry(

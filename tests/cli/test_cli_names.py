@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("words_only")
 PANELS = {
     "Find and read": ["search", "show", "open", "list", "tasks", "backlinks", "context"],
     "Write": ["new", "edit", "daily", "tag", "move", "delete"],
-    "History": ["history", "diff", "undo", "redo", "restore"],
+    "History": ["history", "diff", "undo", "redo", "restore", "review"],
     "Collections": ["facts", "topics", "lessons", "documents"],
     "Vault": [
         "init",
@@ -121,7 +121,7 @@ def test_lengths_of_time_are_hours_days_or_weeks(run: Run, monkeypatch: pytest.M
     assert run("topics", "archive", "--older-than", "12h").code == 2
 
 
-@pytest.mark.parametrize("group", ["conflicts", "topics", "config", "tools"])
+@pytest.mark.parametrize("group", ["conflicts", "topics", "config", "tools", "review"])
 def test_a_group_without_a_subcommand_lists(run: Run, group: str) -> None:
     listed = run(group, "list", "--json")
     assert listed.code == 0 and run(group, "--json").json == listed.json
