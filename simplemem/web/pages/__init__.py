@@ -23,6 +23,7 @@ from simplemem.web.pages import (
     health,
     history,
     note,
+    proposals,
     review,
     search,
     sign_in,
@@ -69,6 +70,7 @@ def routes(registry: VaultRegistry, vault: MountedVault, services: PageServices)
     page = PageRoutes(registry, vault)
     return [
         *review.routes(page, services.renderer),
+        *proposals.routes(page),
         *search.routes(page),
         *note.routes(page, services.renderer),
         *files.routes(page),

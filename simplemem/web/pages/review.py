@@ -34,6 +34,7 @@ from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
 if TYPE_CHECKING:
+    from simplemem.features.proposals.proposal import Proposal
     from simplemem.features.review.inbox import (
         ActionResult,
         Inbox,
@@ -92,12 +93,14 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
 
     fields = dict(request.query_params)
     inbox, has_notes = await ask(view, partial(_read_home, _filter_of(fields, grant)))
+    proposals = await ask(view, _list_proposals)
     return show_page(
         view,
         grant,
         "review.html",
         "Review",
         inbox=inbox,
+        proposals=proposals,
         has_notes=has_notes,
         base_url=base_url(request, view),
         fields=fields,
@@ -121,6 +124,13 @@ def _read_home(conditions: InboxFilter, store: EnhancedStore) -> tuple[Inbox, bo
     inbox = review_of(store).inbox(conditions)
     has_notes = bool(inbox.agents) or bool(store.list(limit=1).items)
     return inbox, has_notes
+
+
+def _list_proposals(store: EnhancedStore) -> Sequence[Proposal]:
+    """Return the proposals of agents that nobody has decided about."""
+    from simplemem.features.proposals.service import proposals_of
+
+    return proposals_of(store).list()
 
 
 async def _show_news(request: Request, view: VaultView, grant: Grant) -> Response:

@@ -1,0 +1,48 @@
+"""Accepting and declining what agents propose. The inbox lists the proposals."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from simplemem.errors import Invalid
+from simplemem.web.pages.page_routes import PageRoutes
+from simplemem.web.pages.responses import author_of, read_form
+from simplemem.web.tokens import Grant
+from simplemem.web.vault_view import VaultView
+
+
+def routes(page: PageRoutes) -> list[Route]:
+    """Return the route of decisions about proposals."""
+    return [page.post("/proposals", _decide, right="write")]
+
+
+async def _decide(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Accept or decline a proposal, and redirect to the inbox.
+
+    Raises HTTPError if the body is no form, Invalid for an unknown decision, NotFound if there is
+    no such proposal, Conflict or AlreadyExists if it cannot be accepted, and ReadOnly.
+    """
+    form = await read_form(request)
+    name = form.get("name", "")
+    decision = form.get("decision", "")
+    if decision not in ("accept", "decline"):
+        raise Invalid(f"{decision[:20]!r} is not a decision", hint="Use the buttons of the page.")
+    author = author_of(request, grant)
+
+    def decide() -> str:
+        from simplemem.features.proposals.service import proposals_of
+
+        proposals = proposals_of(view.executor.store())
+        if decision == "accept":
+            decided = proposals.accept(name, **author)
+        else:
+            decided = proposals.decline(name, **author)
+        return f"The proposal {decided.name} was {decided.outcome}."
+
+    message = await view.executor.run(decide, writes=True)
+    query = urlencode({"result": message})
+    return RedirectResponse(f"{view.vault.prefix}/?{query}", 303)
