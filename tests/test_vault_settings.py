@@ -35,7 +35,7 @@ RULES: dict[Rule, str] = {
     "yes": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters search.archive "
     "embed.batch "
     "embed.timeout_seconds embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
-    "git.history index.max_note_mb index.scan_minutes index.watch write.durability write.confirm",
+    "git.history index.max_note_mb index.scan_minutes index.watch write.durability write.confirm write.capture",
 }
 
 # A value of the right kind for each that is never taken; the default would do as well.

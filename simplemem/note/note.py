@@ -286,9 +286,22 @@ def _values_outside_names(
 # -- notes
 
 _BINARY_PROBE_BYTES: Final = 8192  # the beginning of a file, which is searched for null bytes
-_OPEN_TASK: Final = re.compile(
-    r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(?P<text>\S[^\n]*)",
+_TASK: Final = re.compile(
+    r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX])\][ \t]+(?P<text>\S[^\n]*)",
 )
+
+
+class Task(NamedTuple):
+    """A list item with a box, written `- [ ] text`, or `- [x] text` if it is done.
+
+    `line` counts from 1 at the first line of the file. `mark` is the offset of the character
+    between the brackets.
+    """
+
+    line: int
+    text: str
+    is_done: bool
+    mark: int
 
 
 @dataclass(frozen=True)
@@ -347,6 +360,20 @@ class Note:
         return content_start(self.text, self.header)
 
     @property
+    def tasks(self) -> list[Task]:
+        """Return the tasks of the note in their order, open and done ones."""
+        tasks = []
+        for block in self.body.blocks:
+            if block.kind != "item":
+                continue
+            task = _TASK.match(self.text, block.start)
+            if task is not None:
+                is_done = task["mark"] != " "
+                text = task["text"].strip()
+                tasks.append(Task(block.line, text, is_done, task.start("mark")))
+        return tasks
+
+    @property
     def open_tasks(self) -> list[tuple[int, str]]:
         """Return line and text of each open task, written as the list item `- [ ] text`.
 
@@ -354,15 +381,7 @@ class Note:
         """
         if "[ ]" not in self.text:
             return []
-
-        tasks = []
-        for block in self.body.blocks:
-            if block.kind != "item":
-                continue
-            task = _OPEN_TASK.match(self.text, block.start)
-            if task is not None:
-                tasks.append((block.line, task["text"].strip()))
-        return tasks
+        return [(task.line, task.text) for task in self.tasks if not task.is_done]
 
     def text_property(self, key: str) -> str | None:
         """Return a property as text without spaces around it, whatever the case of its name.

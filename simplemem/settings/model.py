@@ -251,6 +251,12 @@ class WriteSettings(Section):
         "whether a client that can ask its user does so before an agent deletes a note or rewrites"
         " most of one",
     )
+    capture: str = setting(
+        "",
+        "note that /capture of the web page adds to, such as inbox/Captures; if empty, the daily "
+        "note",
+        eg="inbox/Captures",
+    )
     review: Names = setting(
         (),
         "folders, notes or patterns where a change by an agent becomes a proposal, which a person "

@@ -650,6 +650,14 @@ class EnhancedStore:
         """
         return self._opened.templates.daily(**by)
 
+    def daily_name(self) -> str:
+        """Return the name of today's daily note by Obsidian's settings. It need not exist."""
+        return self._opened.templates.daily_name()
+
+    def template_names(self) -> list[str]:
+        """Return the names in Obsidian's template folder; [] if its settings name no folder."""
+        return self._opened.templates.names()
+
     @_checks_arguments
     def update(
         self,

@@ -42,6 +42,21 @@ class TemplateNotes:
         self._writer = writer
         self._editor = editor
 
+    def daily_name(self) -> str:
+        """Return the name of today's daily note, which need not exist."""
+        return self._obsidian.current.daily_note(local_now())
+
+    def names(self) -> list[str]:
+        """Return the names of the templates in Obsidian's template folder, without the folder.
+
+        Returns [] if Obsidian's settings name no such folder.
+        """
+        folder = self._obsidian.current.templates_folder
+        if not folder:
+            return []
+        paths = [entry.path for entry in self._vault.entries_below(folder)]
+        return [name_of(path).removeprefix(f"{folder}/") for path in paths if path.endswith(".md")]
+
     def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist.
 
@@ -52,7 +67,7 @@ class TemplateNotes:
         AlreadyExists if another program creates it meanwhile.
         """
         settings = self._obsidian.current
-        name = settings.daily_note(local_now())
+        name = self.daily_name()
         file = self._reader.file(path_of(name))
         if file is not None:
             return self._editor.report_unchanged(file)
@@ -102,13 +117,7 @@ class TemplateNotes:
 
     def _no_template(self, template: str) -> NotFound:
         """Return the error for a template that does not exist. It names up to 20 templates."""
-        folder = self._obsidian.current.templates_folder
-        entries = self._vault.entries_below(folder) if folder else []
-        names = [
-            name_of(entry.path).removeprefix(f"{folder}/")
-            for entry in entries
-            if entry.path.endswith(".md")
-        ]
+        names = self.names()
         candidates = names[:_MAX_TEMPLATES]
 
         hint = f"The templates are {', '.join(candidates)}."

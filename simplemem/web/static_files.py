@@ -30,6 +30,7 @@ _MEDIA_TYPES: Final = {
 # Names of files and folders that begin with a letter, so that none leads out of the folder.
 _NAME: Final = re.compile(r"(?:[a-z][\w-]*/){0,3}[A-Za-z][\w.-]*")
 _PATH: Final = re.compile(rf"(?:/[\w-]+)?/static/{_NAME.pattern}")
+_WORKER: Final = "capture-worker.js"  # the service worker, for the capture page alone
 _HASH_LENGTH: Final = 12
 _CACHE_BRIEFLY: Final = "public, max-age=600"
 _CACHE_FOR_A_YEAR: Final = "public, max-age=31536000, immutable"
@@ -62,6 +63,9 @@ async def send_static_file(request: Request) -> Response:
     if request.query_params.get("v") == _hash_of(name):
         cache_control = _CACHE_FOR_A_YEAR
     headers = {"Cache-Control": cache_control}
+    if name == _WORKER:
+        prefix = request.url.path.removesuffix(f"/static/{name}")
+        headers["Service-Worker-Allowed"] = f"{prefix}/capture"
     return Response(_read_file(name), media_type=media_type, headers=headers)
 
 

@@ -76,14 +76,26 @@ def _environment() -> Environment:
     environment.filters["signal"] = _format_signal
     environment.filters["signal_label"] = _label_of_signal
     environment.globals["diff_lines"] = _split_diff
+    environment.globals["edit_url"] = edit_url
     environment.globals["graph_url"] = _graph_url
     environment.globals["history_url"] = _history_url
     environment.globals["mark_words"] = mark_words
     environment.globals["canvas_url"] = canvas_url
     environment.globals["note_url"] = link_of
+    environment.globals["page_url"] = _page_url
     environment.globals["static_url"] = static_url
     environment.globals["tag_url"] = _tag_url
     return environment
+
+
+def edit_url(prefix: str, name: str) -> str:
+    """Return the path of the form that changes a note."""
+    return f"{prefix}/edit/{quote(name, errors='surrogateescape')}"
+
+
+def _page_url(prefix: str, page: str, name: str) -> str:
+    """Return the path of a page about a note, such as `move`."""
+    return f"{prefix}/{page}/{quote(name, errors='surrogateescape')}"
 
 
 def _history_url(prefix: str, name: str) -> str:

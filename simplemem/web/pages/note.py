@@ -14,6 +14,7 @@ from starlette.routing import Route
 from simplemem.web.markdown.context import NoteContext
 from simplemem.web.markdown.parts import Part, part_of
 from simplemem.web.note_context import read_context
+from simplemem.web.pages.note_actions import actions_of
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, can_write, show_page, show_part
 from simplemem.web.property_values import PropertyValue, link_targets, property_rows
@@ -107,6 +108,7 @@ async def _show_note(
         related_notes=related[:_MAX_RELATED_NOTES],
         properties=page.properties,
         versions=page.versions,
+        actions=actions_of(view, grant, page.note),
     )
 
 

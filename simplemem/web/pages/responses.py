@@ -24,7 +24,9 @@ Result = TypeVar("Result")
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    # For the capture page, which a phone installs and which works offline.
+    " manifest-src 'self'; worker-src 'self'"
 )
 
 
@@ -86,14 +88,23 @@ async def read_form_lists(request: Request, max_fields: int) -> dict[str, list[s
 
 
 def show_page(
-    view: VaultView, grant: Grant, template: str, title: str, /, *, query: str = "", **values: Any
+    view: VaultView,
+    grant: Grant,
+    template: str,
+    title: str,
+    /,
+    *,
+    query: str = "",
+    status: int = 200,
+    **values: Any,
 ) -> Response:
     """Return a whole page for somebody who is signed in.
 
     `query` is the text of the search field, and `values` are those of the template.
     """
-    prefix = view.vault.prefix
-    return html_response(template, prefix=prefix, title=title, grant=grant, query=query, **values)
+    values |= {"prefix": view.vault.prefix, "title": title, "grant": grant, "query": query}
+    values["can_write"] = can_write(view, grant)
+    return html_response(template, status, **values)
 
 
 def show_part(view: VaultView, template: str, /, **values: Any) -> Response:

@@ -1,0 +1,316 @@
+"use strict";
+// The editor in place of the text field, drafts, saving without leaving, and the preview.
+{
+  const form = document.getElementById("editor");
+  if (form) startEditing(form);
+}
+
+function startEditing(form) {
+  const base = document.documentElement.dataset.root;
+  const field = form.elements.text;
+  const hash = form.elements.if_sha256; // a new note has none
+  const status = document.getElementById("editor-status");
+  const preview = document.getElementById("preview");
+  const draftKey = `draft:${base}:${form.dataset.draft}`;
+  let savedText = field.value;
+  let editor = null; // the CodeMirror view, once it is loaded
+
+  const isChanged = () => field.value !== savedText;
+  const say = (...parts) => status.replaceChildren(...parts);
+
+  // --- drafts: what was typed outlives a closed tab and the end of a session
+
+  function storeDraft() {
+    try {
+      if (!isChanged() && !("merge" in form.dataset)) localStorage.removeItem(draftKey);
+      else localStorage.setItem(draftKey, JSON.stringify({ text: field.value, hash: hash?.value ?? "", fields: otherFields() }));
+    } catch {
+      // The storage is full or forbidden: the text is still in the form.
+    }
+  }
+
+  function otherFields() {
+    const names = ["title", "folder", "template"].filter((name) => form.elements[name]);
+    return Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
+  }
+
+  function readDraft() {
+    try {
+      return JSON.parse(localStorage.getItem(draftKey));
+    } catch {
+      return null;
+    }
+  }
+
+  function removeDraft() {
+    try {
+      localStorage.removeItem(draftKey);
+    } catch {
+      // Without storage, there is no draft.
+    }
+  }
+
+  function restoreDraft() {
+    const draft = readDraft();
+    if (!draft || "merge" in form.dataset) return;
+    if (draft.text === field.value) return removeDraft();
+    const original = { text: field.value, hash: hash?.value, fields: otherFields() };
+    fill(draft);
+    const discard = document.createElement("button");
+    discard.type = "button";
+    discard.textContent = "Discard it";
+    discard.addEventListener("click", () => {
+      removeDraft();
+      fill(original);
+      savedText = field.value;
+      say("Discarded.");
+    });
+    say("Your unsaved text was restored. ", discard);
+  }
+
+  function fill({ text, hash: textHash, fields }) {
+    setText(text);
+    // The hash of the text that the draft is based on: if the note has changed since, saving merges.
+    if (hash && textHash) hash.value = textHash;
+    for (const [name, value] of Object.entries(fields)) if (form.elements[name]) form.elements[name].value = value;
+  }
+
+  function setText(text) {
+    field.value = text;
+    editor?.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+  }
+
+  // --- saving
+
+  async function save({ leave }) {
+    const isNew = !hash;
+    if (!form.reportValidity()) return;
+    if (!isNew && !isChanged() && !("merge" in form.dataset)) return leave ? goBack() : say("Nothing to save.");
+    say("Saving…");
+    storeDraft();
+    const sent = field.value;
+    let answer;
+    try {
+      const body = new URLSearchParams(new FormData(form));
+      answer = await fetch(form.getAttribute("action"), { method: "POST", headers: { Accept: "application/json" }, body });
+    } catch {
+      return say("The server cannot be reached. Your text is kept in this browser.");
+    }
+    if (answer.status === 401) return sayIsSignedOut();
+    if (!isNew && [404, 409].includes(answer.status)) return submitForm(); // the page that has both texts, or a new name
+    const result = await answer.json();
+    if (!answer.ok) return say(`Not saved: ${[result.message ?? result.detail, result.hint].filter(Boolean).join(". ")}`);
+
+    savedText = sent;
+    if (isNew) {
+      removeDraft();
+      return goTo(result.url);
+    }
+    hash.value = result.sha256;
+    delete form.dataset.merge;
+    storeDraft();
+    if (leave && !result.warnings.length && !isChanged()) return goBack();
+    say(["Saved.", ...result.warnings].join(" "));
+  }
+
+  function sayIsSignedOut() {
+    storeDraft();
+    const link = document.createElement("a");
+    link.href = location.pathname;
+    link.textContent = "Sign in again";
+    say("Your session has ended. Your text is kept in this browser. ", link);
+  }
+
+  function submitForm() {
+    storeDraft();
+    isLeaving = true;
+    form.submit();
+  }
+
+  // --- leaving
+
+  let isLeaving = false;
+
+  function goBack() {
+    goTo(form.dataset.leave);
+  }
+
+  function goTo(path) {
+    isLeaving = true;
+    location.href = path;
+  }
+
+  function leave() {
+    if (isChanged() && !confirm("Leave without saving? Your text is kept in this browser.")) return;
+    goBack();
+  }
+
+  addEventListener("beforeunload", (event) => {
+    if (!isLeaving && isChanged()) event.preventDefault();
+  });
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (event.submitter?.value === "preview") togglePreview();
+    else save({ leave: true });
+  });
+
+  for (const link of document.querySelectorAll(`a[href="${CSS.escape(form.dataset.leave)}"]`)) {
+    link.addEventListener("click", () => {
+      if (link.closest(".versions")) removeDraft();
+    });
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+      event.preventDefault();
+      save({ leave: false });
+    } else if (event.key === "Escape" && !event.defaultPrevented && event.target.closest?.("#editor")) {
+      event.preventDefault();
+      leave();
+    }
+  });
+
+  // --- the preview
+
+  let previewTimer = 0;
+
+  function togglePreview() {
+    preview.hidden = !preview.hidden;
+    if (!preview.hidden) showPreview();
+  }
+
+  async function showPreview() {
+    const answer = await fetch(`${base}/preview`, {
+      method: "POST",
+      headers: { Accept: "text/html" },
+      body: new URLSearchParams({ text: field.value }),
+    }).catch(() => null);
+    if (answer?.ok) preview.innerHTML = await answer.text(); // the server escapes all that a note contains
+  }
+
+  function textChanged() {
+    storeDraft();
+    if (preview.hidden) return;
+    clearTimeout(previewTimer);
+    previewTimer = setTimeout(showPreview, 300);
+  }
+
+  field.addEventListener("input", textChanged);
+
+  // --- the editor
+
+  async function complete(kind, typed, signal) {
+    const answer = await fetch(`${base}/complete/${kind}?q=${encodeURIComponent(typed)}`, { headers: { Accept: "application/json" }, signal });
+    return answer.ok ? answer.json() : [];
+  }
+
+  async function completeLink(context) {
+    const typed = context.matchBefore(/\[\[[^[\]|\n]*$/);
+    if (!typed) return null;
+    const choices = await complete("notes", typed.text.slice(2));
+    const hasEnd = context.state.sliceDoc(context.pos, context.pos + 2) === "]]";
+    return {
+      from: typed.from + 2,
+      filter: false,
+      options: choices.map(({ label, link, name }) => ({
+        label,
+        detail: name === label ? "" : name,
+        apply: (view, _choice, from, to) => {
+          const insert = `${link}]]`;
+          view.dispatch({ changes: { from, to: hasEnd ? to + 2 : to, insert }, selection: { anchor: from + insert.length } });
+        },
+      })),
+    };
+  }
+
+  async function completeTag(context) {
+    const typed = context.matchBefore(/(?:^|\s)#[\w/-]+$/);
+    if (!typed) return null;
+    const mark = typed.text.indexOf("#");
+    const tags = await complete("tags", typed.text.slice(mark + 1));
+    return { from: typed.from + mark + 1, filter: false, options: tags.map((tag) => ({ label: tag })) };
+  }
+
+  function highlighting({ HighlightStyle, tags }) {
+    return HighlightStyle.define([
+      { tag: tags.heading, fontWeight: "650" },
+      { tag: tags.heading1, fontWeight: "650", fontSize: "1.25em" },
+      { tag: tags.strong, fontWeight: "650" },
+      { tag: tags.emphasis, fontStyle: "italic" },
+      { tag: tags.strikethrough, textDecoration: "line-through" },
+      { tag: [tags.link, tags.url], color: "var(--accent)" },
+      { tag: tags.monospace, backgroundColor: "var(--wash)" },
+      { tag: [tags.quote, tags.processingInstruction, tags.meta, tags.contentSeparator, tags.labelName], color: "var(--soft)" },
+    ]);
+  }
+
+  function theme({ EditorView }) {
+    return EditorView.theme({
+      "&": { color: "var(--ink)", backgroundColor: "var(--card)", fontSize: "15px", maxHeight: "75vh", minHeight: "40vh" },
+      "&.cm-focused": { outline: "none" },
+      ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", lineHeight: "1.6", overflow: "auto" },
+      ".cm-content": { padding: "12px 10px", caretColor: "var(--ink)", minHeight: "40vh" },
+      ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--ink)" },
+      "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+        background: "color-mix(in srgb, var(--accent) 28%, transparent)",
+      },
+      ".cm-tooltip": { backgroundColor: "var(--card)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "8px" },
+      ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "3px 10px", fontFamily: "system-ui, sans-serif" },
+      ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--wash)", color: "var(--ink)" },
+      ".cm-completionDetail": { color: "var(--soft)", fontStyle: "normal" },
+      ".cm-panels": { backgroundColor: "var(--card)", color: "var(--ink)" },
+      ".cm-textfield": { backgroundColor: "var(--paper)", color: "var(--ink)", border: "1px solid var(--line)" },
+      ".cm-button": { backgroundImage: "none", backgroundColor: "var(--paper)", color: "var(--ink)", border: "1px solid var(--line)" },
+      ".cm-searchMatch, .cm-selectionMatch": { backgroundColor: "var(--wash)" },
+    });
+  }
+
+  function openEditor(cm) {
+    // In a shadow root, CodeMirror adopts its style sheets, which the policy of the page allows. In the document it
+    // would add a style element, which the policy forbids.
+    const host = document.createElement("div");
+    host.id = "code";
+    const shadow = host.attachShadow({ mode: "open" });
+    field.before(host);
+
+    editor = new cm.EditorView({
+      root: shadow,
+      parent: shadow,
+      doc: field.value,
+      extensions: [
+        cm.highlightSpecialChars(),
+        cm.history(),
+        cm.drawSelection(),
+        cm.dropCursor(),
+        cm.closeBrackets(),
+        cm.highlightSelectionMatches(),
+        cm.EditorView.lineWrapping,
+        cm.markdown({ base: cm.markdownLanguage }),
+        cm.syntaxHighlighting(highlighting(cm)),
+        cm.autocompletion({ override: [completeLink, completeTag], icons: false }),
+        cm.keymap.of([...cm.closeBracketsKeymap, ...cm.completionKeymap, ...cm.markdownKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.defaultKeymap]),
+        cm.EditorView.contentAttributes.of({ "aria-label": "Text in Markdown", spellcheck: "true" }),
+        cm.EditorView.updateListener.of((update) => {
+          if (!update.docChanged) return;
+          field.value = update.state.doc.toString();
+          textChanged();
+        }),
+        theme(cm),
+      ],
+    });
+    field.hidden = true;
+    document.querySelector("label[for=text]").addEventListener("click", () => editor.focus());
+    if (document.activeElement === document.body || document.activeElement === field) editor.focus();
+  }
+
+  function loadEditor() {
+    const script = document.createElement("script");
+    script.src = form.dataset.editor;
+    script.addEventListener("load", () => openEditor(window.codeMirror));
+    document.head.append(script); // if it cannot be loaded, the text field stays
+  }
+
+  restoreDraft();
+  loadEditor();
+}
