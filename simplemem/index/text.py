@@ -26,7 +26,7 @@ from simplemem.note.dates import file_time, sortable_time
 from simplemem.note.names import are_similar, base_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
-from simplemem.note.proposal import HIDDEN_REASON, is_proposal
+from simplemem.note.proposal import HIDDEN_REASON, PROPOSAL_TYPE
 from simplemem.note.scopes import is_private_by_rule, private_reason
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.note.words import language_of, parts_of_names, searchable
@@ -597,7 +597,7 @@ class NoteIndexer:
         reason = self.hidden_reason(note.path)
         if reason is not None:
             return reason
-        if is_proposal(note.note.header.properties):
+        if note.note.header.properties.get("type") == PROPOSAL_TYPE:
             return HIDDEN_REASON
 
         copy = notes.copy_at(db, note.path)

@@ -132,7 +132,9 @@ class StoreParts:
             read_only=self.read_only,
         )
         self.keeper.open()
-        self.vault.before_write = Proposing(self.vault, self.keeper, settings.write.review).check
+        if settings.write.review:
+            proposing = Proposing(self.vault, self.keeper, settings.write.review)
+            self.vault.before_write = proposing.check
         self.monitor = IndexMonitor(
             self.vault,
             self.index,

@@ -63,8 +63,6 @@ class Proposing:
 
     def _needs_review(self, change: FileChange) -> bool:
         """Return whether a person decides about changes at the old or the new path of a file."""
-        if not self._review:
-            return False
         paths = (change.path, change.target)
         return any(is_private_by_rule(path, self._review) for path in paths)
 
