@@ -1,10 +1,8 @@
-"""Blocks of code with the language `mermaid`: the script of the page draws them (`diagrams.js`)."""
+"""Blocks of code with the language `mermaid`: they are shown as their source."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
-
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
@@ -12,9 +10,6 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from simplemem.web.markdown.state import Environment
-
-DIAGRAM: Final = '<pre class="diagram"'
-"""How the HTML of a diagram begins. No text of a note is rendered as this."""
 
 
 def add_rules(parser: MarkdownIt) -> None:
@@ -29,8 +24,8 @@ def _render_fence(
     options: OptionsDict,
     environment: Environment,
 ) -> str:
-    """Return the HTML of a block of code. Without the script, a diagram is shown as its source."""
+    """Return the HTML of a block of code. That of a diagram can be scrolled by keyboard."""
     token = tokens[position]
     if token.info.strip().lower() == "mermaid":
-        return f'{DIAGRAM} tabindex="0"><code>{escapeHtml(token.content)}</code></pre>\n'
+        return f'<pre class="diagram" tabindex="0"><code>{escapeHtml(token.content)}</code></pre>\n'
     return renderer.fence(tokens, position, options, environment)

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 _MAX_BACKLINKS: Final = 20
 _MAX_RELATED_NOTES: Final = 6
 _MAX_VERSIONS_OF_NOTE: Final = 5
-# How the HTML of a diagram begins: `simplemem.web.markdown.diagrams`, which the server must not
-# import, because markdown-it takes long to import.
-_DIAGRAM: Final = '<pre class="diagram"'
 
 
 def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
@@ -90,7 +87,6 @@ async def _show_note(
         "part": part,
         "has_authors": wish.has_authors,
         "rendered_body": html,
-        "has_diagrams": _DIAGRAM in html,
     }
     if wish.is_text_only:
         return show_part(view, "note_text.html", **shown)

@@ -1,6 +1,6 @@
 "use strict";
-// The parts of a long note, one after another as the reader gets to them, and diagrams.
-// Without this script, "Next part" is a link, and a diagram is shown as its source.
+// The parts of a long note, one after another as the reader gets to them. Without this script,
+// "Next part" is a link.
 {
   const watcher = new IntersectionObserver(
     (entries) => {
@@ -28,19 +28,6 @@
 
   function prepare() {
     for (const place of document.querySelectorAll("[data-part=next]")) watcher.observe(place);
-    const withDiagrams = document.querySelector("[data-diagrams]");
-    if (withDiagrams) loadDiagrams(withDiagrams.dataset.diagrams);
-  }
-
-  function loadDiagrams(address) {
-    if (document.querySelector("script[data-for=diagrams]")) {
-      document.dispatchEvent(new CustomEvent("diagrams-added"));
-      return;
-    }
-    const script = document.createElement("script");
-    script.src = address;
-    script.dataset.for = "diagrams";
-    document.head.append(script);
   }
 
   // A change of the note replaces the whole of it.
