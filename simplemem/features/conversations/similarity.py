@@ -243,7 +243,8 @@ def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
     The label and the keywords count like one more turn. Stems that the topic lacks are left out.
     """
     keywords = " ".join(topic.keywords)
-    texts = [f"{topic.label} {keywords}"]
+    heading = f"{topic.label} {keywords}"
+    texts = [heading.lower()]
     for turn in topic.turns:
         exchange = f"{turn.message} {turn.answer}"
         texts.append(exchange.lower())

@@ -93,6 +93,15 @@ def test_a_marker_starts_a_topic_and_a_name_returns_to_one_weeks_later(
     assert conversation.say("Back to that thing.") == "block_0"
 
 
+def test_a_name_returns_to_a_topic_whose_title_alone_has_the_word(
+    conversation: Conversation,
+) -> None:
+    conversation.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    renamed = replace(conversation.topics["block_0"], label="Kayak", sha256="renamed")
+    conversation.topics["block_0"] = renamed
+    assert conversation.goes_to("Back to the kayak: what is left to do?") == "block_0"
+
+
 def test_a_closed_topic_is_reached_by_its_name_alone(conversation: Conversation) -> None:
     conversation.say("Anyway, help me plan the food for my father's seventieth birthday.")
     conversation.topics["block_0"] = replace(
