@@ -76,6 +76,8 @@ class _Bullet(NamedTuple):
 
     start: int
     end: int
+    statement_end: int
+    marks_start: int | None  # behind the first "%%" of its marks; None if it has no marks
     content: Constraint
 
     @property
@@ -236,8 +238,15 @@ def _read_bullets(text: str, section: str) -> list[_Bullet]:
 
     bullets = []
     for match in _BULLET.finditer(text, *span):
-        line_end = match.end() + 1  # with the line break
-        bullets.append(_Bullet(match.start(), line_end, _read_content(match)))
+        has_marks = match["marks"] is not None
+        bullet = _Bullet(
+            start=match.start(),
+            end=match.end() + 1,  # with the line break
+            statement_end=match.end("text"),
+            marks_start=match.start("marks") if has_marks else None,
+            content=_read_content(match),
+        )
+        bullets.append(bullet)
     return bullets
 
 
@@ -402,7 +411,7 @@ def _with_bullet(text: str, trait: Trait, at: datetime, link: str) -> str:
     edits = [bullet.removal for bullet in replaced]
     kept = [bullet for bullet in bullets if bullet not in replaced]
     for bullet in _find_other_values(kept, statement, since):
-        edits += [_mark_as_disputed(text, bullet, since)]
+        edits += [_mark_as_disputed(bullet, since)]
     return apply_edits(new_text, edits)
 
 
@@ -463,7 +472,7 @@ def with_disputes(
     for sentence, change in changes.items():
         for section in SECTIONS:
             disputed = _find_disputed(text, section, change, since)
-            marks = [_mark_as_disputed(text, bullet, since) for bullet in disputed]
+            marks = [_mark_as_disputed(bullet, since) for bullet in disputed]
             text = apply_edits(text, marks)
             if disputed and not has_traits:
                 text = add_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
@@ -497,18 +506,16 @@ def _as_sentence(statement: str) -> str:
     return f"I am {statement}"
 
 
-def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> Edit:
-    """Return the edit that marks the line of a bullet in `text` as disputed since a day."""
-    line = text[bullet.start : bullet.end]
+def _mark_as_disputed(bullet: _Bullet, since: str) -> Edit:
+    """Return the edit that marks a bullet as disputed since a day, before its other marks.
+
+    The mark is where `_BULLET` reads marks: a "%%" that the user wrote into the statement begins
+    none.
+    """
     mark = f"disputed={since}"
-    if "%%" in line:
-        # Before the other marks.
-        marked = re.sub(r"%%(?=[^%\n]*%%)", f"%%{mark} ", line, count=1)
-    else:
-        statement = line.rstrip()
-        line_break = line[len(statement) :]
-        marked = f"{statement} %%{mark}%%{line_break}"
-    return bullet.start, bullet.end, marked
+    if bullet.marks_start is not None:
+        return bullet.marks_start, bullet.marks_start, f"{mark} "
+    return bullet.statement_end, bullet.statement_end, f" %%{mark}%%"
 
 
 def _core_words(text: str) -> set[str]:

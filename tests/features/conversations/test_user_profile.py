@@ -200,6 +200,38 @@ def test_another_limit_puts_the_earlier_one_in_doubt(conversations: Conversation
     }
 
 
+@pytest.mark.parametrize(
+    ("bullet", "marked"),
+    [
+        (
+            "- the budget for the laptop is 1500 %%",
+            "- the budget for the laptop is 1500 %% %%disputed=2026-11-20%%",
+        ),
+        (
+            "- the budget %% for the laptop is 1500 %%since=2026-11-01%%",
+            "- the budget %% for the laptop is 1500 %%disputed=2026-11-20 since=2026-11-01%%",
+        ),
+        (
+            "- the budget for the laptop is 1500 [[Money]]",
+            "- the budget for the laptop is 1500 %%disputed=2026-11-20%% [[Money]]",
+        ),
+    ],
+)
+def test_a_bullet_of_the_user_is_put_in_doubt_whatever_percent_signs_and_links_it_has(
+    bullet: str, marked: str
+) -> None:
+    text = f"---\ntype: profile\n---\n\n## Constraints\n\n{bullet}\n"
+    [before] = read_profile(Read("profiles/default.md", text, "", "")).constraints
+
+    limit = Trait("Constraints", "for the laptop we can go up to 1,900 now")
+    changed = with_traits(text, [limit], datetime(2026, 11, 20, 12, tzinfo=UTC), LINK)
+
+    assert f"\n{marked}\n" in changed
+    constraints = read_profile(Read("profiles/default.md", changed, "", "")).constraints
+    [disputed] = [row for row in constraints if "disputed" in row]
+    assert disputed["text"] == before["text"] and disputed["disputed"] == "2026-11-20"
+
+
 def test_preferences_that_end_with_the_same_word_are_both_kept(
     conversations: ConversationService,
 ) -> None:
