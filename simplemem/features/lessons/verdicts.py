@@ -65,11 +65,15 @@ def review_pairs(
 ) -> Review:
     """Keep verdicts about pairs in their notes, as one step, so that no pair is offered again.
 
-    A pair that contradicts gets the relation `contradicts`, or `supersedes` if one is to be
-    kept; another pair gets `compatible_with`. These replace an earlier verdict. `decided_by`
-    names the model that decided. Raises Invalid if a pair has one lesson twice or `keep` is
-    none of the two, and NotFound or Ambiguous if a ref does not name one lesson; then nothing
-    is written.
+    A pair that contradicts gets the relation `contradicts`; if one is to be kept, that one gets
+    `supersedes` instead, and the other is marked as superseded. Another pair gets
+    `compatible_with`. Each verdict removes an earlier `contradicts` or `compatible_with` of its
+    pair, but no `supersedes`. `decided_by` names the model that decided; it is written beside
+    `contradicts` and `compatible_with` only.
+
+    Raises Invalid if a pair has one lesson twice, and NotFound or Ambiguous if a ref does not name
+    one lesson, or `keep` not one of the two. Then nothing is written. Raises also what
+    `NoteCollection.change` raises.
     """
 
     def draft(change_set: ChangeSet) -> list[ReviewedPair]:
@@ -92,7 +96,7 @@ def _write_review(
     verdict: PairVerdict,
     decided_by: str,
 ) -> ReviewedPair:
-    """Put one verdict into the change set, instead of an earlier one, and return its pair."""
+    """Put one verdict into the change set, and return its pair. Raises as `review_pairs` does."""
     one = find_lesson(lessons, verdict.one)
     other = find_lesson(lessons, verdict.other)
     if one.path == other.path:
@@ -120,7 +124,7 @@ def _write_review(
 def _drop_verdict(
     service: LessonService, change_set: ChangeSet, source: Lesson, target: Lesson
 ) -> None:
-    """Remove the verdict about two lessons from the note of the first, if it has one."""
+    """Remove `contradicts` and `compatible_with` between two lessons from the note of the first."""
     text = change_set.text(source.path)
     page = read_page(source.path, text)
     dropped: list[Bullet] = []
