@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.conversation import Conversation, serve
 from bench.measure import cpu_milliseconds, peak_memory
 from simplemem.features.documents.recall import RecallRequest, recall
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.reading import Reading, read_statement
-from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.facts.service import fact_service
+from simplemem.features.facts.statement_rules import Verdict, apply_rules
 from simplemem.features.facts.statements import statements_in
 from simplemem.models import Filter
 from simplemem.note.sentences import sentence_spans
@@ -85,7 +85,7 @@ class Case(NamedTuple):
     def verdict(self) -> Verdict:
         """Return what the rules say."""
         readings = [read_statement(statement) for statement in self.current]
-        return reconcile(read_statement(self.new), readings)
+        return apply_rules(read_statement(self.new), readings)
 
     def is_right(self) -> bool:
         """Return whether the rules say what they should."""
@@ -149,7 +149,7 @@ def print_decisions(file: Path) -> None:
         current = readings_of[conversation, speaker]
         start = time.process_time()
         reading = read_statement(sentence)
-        verdict = reconcile(reading, current)
+        verdict = apply_rules(reading, current)
         seconds.append(time.process_time() - start)
 
         counts[verdict.relation or verdict.event] += 1

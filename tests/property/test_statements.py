@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.service import FactService, fact_service
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

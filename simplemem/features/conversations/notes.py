@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations.profile import PROFILE, Profile, current_profile
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn, topic_name
+from simplemem.features.conversations.topic import TOPIC, Topic, topic_name
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
@@ -24,7 +24,8 @@ from simplemem.features.facts.key_notes import (
     read_conversation_fact,
     stated_at,
 )
-from simplemem.features.facts.outcome import version_of
+from simplemem.features.facts.known_facts import KnownFacts
+from simplemem.features.facts.reconciling import Outcome, reconcile
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
@@ -64,6 +65,22 @@ _NOTES: Final[NoteType[Any]] = replace(
     sort_key=lambda item: item.path,
     related=(CONVERSATION_FACT, PROFILE),
 )
+
+
+class FactSource(NamedTuple):
+    """The turn that states a fact."""
+
+    at: datetime
+    link: str  # to the turn, without brackets
+    topic_id: str
+
+
+class StoredFact(NamedTuple):
+    """A stated fact as a change set has it: where it is, and what it does to known ones."""
+
+    path: str
+    outcome: Outcome
+    row: FactOut  # the fact as clients get it
 
 
 class ConversationNotes(FeatureService):
@@ -132,31 +149,33 @@ class ConversationNotes(FeatureService):
         return find_topic(self.items(Topic), ref)
 
     def store_fact(
-        self, change_set: ChangeSet, stated: StatedFact, turn: Turn, path: str, topic_id: str
-    ) -> FactOut:
-        """Enter a fact that a turn states into a change set. Return it as clients get it.
+        self, change_set: ChangeSet, stated: StatedFact, known: KnownFacts, source: FactSource
+    ) -> StoredFact:
+        """Enter a stated fact into a change set, as the reconciler decides. Return what was stored.
 
-        A fact with its key gets another version; without one, there is a new note. The topic of the
-        turn has the id `topic_id`, and its note is at `path`. Raises Conflict or Unreadable if the
+        A fact with its key gets another version; without one, there is a new note. The facts in
+        `replaces`, which are ids here, are left to the caller. Raises Conflict or Unreadable if the
         fact's note cannot be changed, and TooLong if it would exceed the limit of a note.
         """
-        stored = version_of(stated, self.facts_after(change_set), turn.at)
-        if stored.ending is not None and stated.since is not None:
-            change_set.set(stored.ending.path, valid_to=format_moment(stated.since))
+        known.versions = self.facts_after(change_set)
+        outcome = reconcile(stated.as_new_fact(), known, source.at)
+        for ending, end in outcome.ended:
+            change_set.set(ending.path, valid_to=format_moment(end))
 
-        link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
-        version = FactVersion(stored.at, stated.value, link)
-        earlier = stored.earlier
+        stored = stated._replace(key=outcome.new.key, since=outcome.new.valid_from)
+        version = FactVersion(outcome.at, stated.value, source.link)
+        earlier = outcome.target
         if earlier is not None:
-            text = change_set.text(earlier.path)
-            text = add_version(text, earlier, stored.stated, version, topic_id)
-            change_set.put(earlier.path, text)
+            path = earlier.path
+            text = change_set.text(path)
+            text = add_version(text, earlier, stored, version, source.topic_id)
         else:
-            name = legal_name(stored.stated.key.replace("_", " "))
+            name = legal_name(stored.key.replace("_", " "))
             stem = f"{CONVERSATION_FACT.folder}/{name}"
-            new_path = self.free_path(change_set, stem, between="-")
-            change_set.put(new_path, new_fact(stored.stated, version, topic_id, now()))
-        return fact_out(stored.stated, topic_id)
+            path = self.free_path(change_set, stem, between="-")
+            text = new_fact(stored, version, source.topic_id, now())
+        change_set.put(path, text)
+        return StoredFact(path, outcome, fact_out(stored, source.topic_id))
 
     def find_fact(self, change_set: ChangeSet, ref: str) -> Fact:
         """Return the fact with this id or key, as a change set leaves it so far.
@@ -187,6 +206,13 @@ class ConversationNotes(FeatureService):
         The caller holds the lock of the collection, as for `loaded`.
         """
         return [fact for fact in self.loaded(Fact) if is_current(fact, at)]
+
+    def known_facts(self, at: datetime) -> KnownFacts:
+        """Return the facts that hold at the time of a turn, without those stated later.
+
+        The caller holds the lock of the collection, as for `loaded`.
+        """
+        return KnownFacts.at_turn(self.current_facts(at), at)
 
     def facts_after(self, change_set: ChangeSet) -> list[Fact]:
         """Return all facts as a change set leaves them so far, those included that it creates.

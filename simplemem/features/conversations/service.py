@@ -14,7 +14,7 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import ArchiveResult, FactOut, RecordedTurn
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
-from simplemem.features.conversations.notes import ConversationNotes
+from simplemem.features.conversations.notes import ConversationNotes, FactSource
 from simplemem.features.conversations.recording import ExchangeRecorder
 from simplemem.features.conversations.router import Decision, TopicDecision, TopicRouter
 from simplemem.features.conversations.topic import Topic, pause_or_close
@@ -268,8 +268,15 @@ class ConversationService(ConversationNotes):
 
         facts = []
         for read in reading.facts:
-            fact = self.store_fact(change_set, read.fact, read.turn, topic.path, topic.id)
-            facts.append(fact)
+            link = self.link_text(topic.path, read.turn.mark)
+            source = FactSource(
+                at=read.turn.at,
+                link=link.removeprefix("[[").removesuffix("]]"),
+                topic_id=topic.id,
+            )
+            known = self.known_facts(read.turn.at)
+            stored = self.store_fact(change_set, read.fact, known, source)
+            facts.append(stored.row)
         return facts
 
 

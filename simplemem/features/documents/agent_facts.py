@@ -15,9 +15,9 @@ from typing import Final
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
 from simplemem.features.conversations.profile import Trait
 from simplemem.features.fact import Fact, Slot
-from simplemem.features.facts.fact import AgentReading, NewFact
 from simplemem.features.facts.language import MAX_READ
 from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.new_fact import AgentReading, NewFact
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reviews import find_restated
 from simplemem.features.facts.unstated import is_statement

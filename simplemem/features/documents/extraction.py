@@ -15,7 +15,7 @@ from simplemem.features.documents.storage import text_of_document
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.clauses import clauses_of
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import FactService
 from simplemem.models import AuthorArgs

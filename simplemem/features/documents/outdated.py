@@ -21,7 +21,7 @@ from simplemem.features.documents.service import DocumentService
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import status_at
 from simplemem.features.facts.reading import Reading, read_statement
-from simplemem.features.facts.reconciling import reconcile
+from simplemem.features.facts.statement_rules import apply_rules
 from simplemem.note.dates import format_moment, now
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import words_in_order
@@ -222,7 +222,7 @@ def _replaced_at(
             continue
         if claim.is_from_web and not sentence.is_from_web:
             continue
-        verdict = reconcile(claim.reading, [reading])
+        verdict = apply_rules(claim.reading, [reading])
         if verdict.relation == "UPDATES":
             yield claim.at
 

@@ -34,7 +34,7 @@ from simplemem.features.documents.storage import (
     text_of_document,
 )
 from simplemem.features.facts.adding import AddResult
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import fact_service, no_memory_error
 from simplemem.features.facts.statements import statement_to_forget

@@ -1,22 +1,18 @@
-"""Compare a text with the current facts of a scope, and decide by rules what it does to them."""
+"""Find the current facts that a text is compared with, and apply the rules of statements to them.
+
+The index is asked here, so that `reconciling` can be pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
-from simplemem.features.changes import StatedSubject, read_change, subject_of
-from simplemem.features.changes.mentions import Mention, find_about, find_possibly_outdated
-from simplemem.features.changes.vague import read_vague_change
 from simplemem.features.fact import Fact
-from simplemem.features.facts.ends import end_of_appointment
-from simplemem.features.facts.outdating import facts_put_in_doubt
 from simplemem.features.facts.people import people_in
 from simplemem.features.facts.reading import Reading, read_statement
-from simplemem.features.facts.reconciling import Verdict, reconcile
+from simplemem.features.facts.statement_rules import Verdict, apply_rules
 from simplemem.features.facts.statements import statement_to_forget
-from simplemem.note.dates import now
 from simplemem.store import ExtensionAPI
 
 _MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
@@ -31,15 +27,15 @@ class SimilarFact(NamedTuple):
     similarity: float
 
 
-class Decision(NamedTuple):
+class Comparison(NamedTuple):
     """What the rules say that a text does to facts, and which of them are similar to it."""
 
     verdict: Verdict
-    target: Fact | None  # the fact that the verdict is about; None if it is about none
-    similar: list[SimilarFact]
+    target: Fact | None = None  # the fact that the verdict is about; None if it is about none
+    similar: Sequence[SimilarFact] = ()
 
 
-def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decision:
+def compare(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Comparison:
     """Return what the rules say about a text among current facts, and which facts are similar.
 
     A text that asks to forget something has the event DELETE, with the fact that states it as the
@@ -53,16 +49,16 @@ def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decis
 
     people = people_in([text, *(fact.statement for fact in facts)])
     current = [people.resolve(read_statement(fact.statement)) for fact in compared]
-    verdict = reconcile(people.resolve(reading), current)
+    verdict = apply_rules(people.resolve(reading), current)
     target = None
     if verdict.target_index is not None:
         target = compared[verdict.target_index]
     if not text_to_forget:
-        return Decision(verdict, target, similar)
+        return Comparison(verdict, target, similar)
 
     is_stated = verdict.event == "NOOP"
     forget = Verdict("DELETE", rule="rule:forget")
-    return Decision(forget, target if is_stated else None, similar)
+    return Comparison(forget, target if is_stated else None, similar)
 
 
 def _similar_facts(
@@ -123,62 +119,3 @@ def _has_same_relation(fact: Fact, reading: Reading) -> bool:
     if fact.slot is None or reading.slot is None:
         return False
     return fact.slot.relation == reading.slot.relation
-
-
-def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Return those among `facts` of which a text says that they changed, but not to what.
-
-    They are in the order of `facts`. The list is empty if the text states no change.
-    """
-    change = read_change(text)
-    if change is not None:
-        doubtful = facts_put_in_doubt([change], facts, _stated_subject)
-        if doubtful:
-            return doubtful
-    return [facts[index] for index in _vaguely_in_doubt(text, facts)]
-
-
-def end_of_corrected(text: str, in_doubt: Sequence[Fact]) -> datetime | None:
-    """Return when the appointment ends of which a text corrects a detail, None without one.
-
-    A text that names a day itself corrects the day. `in_doubt` are the facts that the text puts in
-    doubt.
-    """
-    change = read_vague_change(text)
-    if change is None or change.kind != "correction" or not change.numbers:
-        return None
-    if end_of_appointment(text, now()) is not None:
-        return None
-    ends = [mention.ends for mention in map(_mention_of, in_doubt) if mention.ends is not None]
-    return max(ends, default=None)
-
-
-def _stated_subject(fact: Fact) -> StatedSubject:
-    """Return what a fact is about, and the year since which it is valid."""
-    year = fact.valid_from.year if fact.valid_from is not None else None
-    return StatedSubject(subject_of(fact.statement), year)
-
-
-def _vaguely_in_doubt(text: str, facts: Sequence[Fact]) -> list[int]:
-    """Return the indexes of the facts that a text may outdate without naming them."""
-    change = read_vague_change(text)
-    if change is None:
-        return []
-    mentions = [_mention_of(fact) for fact in facts]
-    return find_possibly_outdated(mentions, change, now())
-
-
-def _mention_of(fact: Fact) -> Mention:
-    """Return what a vague change compares of a fact. Only an appointment has an end there."""
-    stated = fact.valid_from
-    is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
-    return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)
-
-
-def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that are about a topic, in their order, as `find_about` reads it.
-
-    The list is empty if the topic has no word that names anything.
-    """
-    mentions = [_mention_of(fact) for fact in facts]
-    return [facts[index] for index in find_about(mentions, topic)]

@@ -20,6 +20,7 @@ _EPISODE_DURATION: Final = timedelta(days=30)  # of an episode without an end
 _MAX_YEAR: Final = 9000  # a fact that fades from a later year is never forgotten
 _DISPUTED_SHARE: Final = 0.5  # of its confidence, with which a disputed fact is displayed
 _MIN_CONFIDENCE: Final = 0.1  # a fact below is forgotten
+_REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 
 
 def _fades_from(fact: Fact) -> datetime | None:
@@ -48,6 +49,17 @@ def confidence_at(fact: Fact, at: datetime) -> float:
         return fact.confidence
     half_lives = (at - start) / _HALF_LIVES[fact.memory_type]
     return float(fact.confidence * 0.5**half_lives)
+
+
+def renewed_confidence(fact: Fact, at: datetime) -> float | None:
+    """Return the confidence of a preference that is stated again at a time.
+
+    Return None if that does not change it: no other fact, and none that is certain, is renewed.
+    """
+    confidence = confidence_at(fact, at)
+    if fact.memory_type != "preference" or confidence >= 1:
+        return None
+    return round(min(1.0, confidence + _REINFORCEMENT), 4)
 
 
 def displayed_confidence(fact: Fact, at: datetime) -> float:
@@ -93,6 +105,11 @@ def is_current(fact: Fact, at: datetime) -> bool:
     if status_at(fact, at) not in CURRENT_STATUSES:
         return False
     return confidence_at(fact, at) >= _MIN_CONFIDENCE
+
+
+def is_lasting(fact: Fact) -> bool:
+    """Return whether a fact is of a type that does not end by itself."""
+    return fact.memory_type in ("fact", "preference")
 
 
 def is_permanent(fact: Fact) -> bool:

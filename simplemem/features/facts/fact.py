@@ -1,4 +1,4 @@
-"""A fact as the note `atoms/<scope>/<its first words>.md`, and what a caller asks to keep.
+"""A fact as the note `atoms/<scope>/<its first words>.md`.
 
 The note has flat frontmatter. Its first paragraph is the statement. A person may add anything
 below. What cannot be read in the frontmatter counts as absent. Pure.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from simplemem.features.fact import MEMORY_TYPES, STATUSES, Fact, Slot
 from simplemem.features.facts.key_notes import CONVERSATION_FACT, read_conversation_fact
@@ -32,38 +32,6 @@ _TIMES: Final = ("valid_from", "valid_to", "reinforced", "disputed")
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
 _DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
-
-
-class Ruling(NamedTuple):
-    """What a model says that a new fact does to a current one."""
-
-    target: Fact
-    relation: str  # UPDATES, EXTENDS or DERIVES
-    derived: str  # for DERIVES: what follows from the two facts; "" if it is not usable
-    method: str  # the name of the model, as events show it
-
-
-class AgentReading(NamedTuple):
-    """What an agent that read a text says of it as a whole: whom it is about, what it outdates."""
-
-    subjects: frozenset[str]  # of the facts that it read; "" is the user
-    names_replaced: bool  # it says by their ids which earlier facts are outdated
-
-
-class NewFact(NamedTuple):
-    """A fact to store. Rules read in its text the type, the slot and the end if they are empty."""
-
-    text: str
-    memory_type: str = ""
-    slot: Slot | None = None
-    valid_from: datetime | None = None  # None: from when it is stored
-    valid_to: datetime | None = None
-    quote: str = ""  # the words from which it was extracted, if they differ
-    confidence: float = 1.0
-    decided_by: str = ""  # the model that extracted it; "": the rule that stores it
-    replaces: tuple[str, ...] = ()  # ids of the current facts that the caller says are outdated
-    rulings: tuple[Ruling, ...] | None = None  # of a model that saw the current facts, if one did
-    agent_reading: AgentReading | None = None  # of the text that it is from, if an agent read that
 
 
 def fact_name(scope: str, statement: str) -> str:

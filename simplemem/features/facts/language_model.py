@@ -16,8 +16,9 @@ from typing import Any, Final
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.features.event_log import EventLog
 from simplemem.features.fact import MEMORY_TYPES, Fact, Slot
-from simplemem.features.facts.fact import NewFact, Ruling, parse_time
+from simplemem.features.facts.fact import parse_time
 from simplemem.features.facts.memory_type import states_end
+from simplemem.features.facts.new_fact import NewFact, Ruling
 from simplemem.features.model_questions import load_questions
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now

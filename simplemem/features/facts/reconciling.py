@@ -1,194 +1,495 @@
-"""What a new statement does to current ones, by rules.
+"""What a new fact does to those that are known: the one reconciler of statements and of keys.
 
-The rules compare words, slots, polarity and numbers. What no rule decides is added, so two
-statements that exclude each other may both be current. Pure.
+`reconcile` returns an `Outcome`, which states everything that becomes of the new fact and of known
+ones. `reconcile_turn` does so for what a turn says beside its facts, and `forget_topic` for a text
+that asks to forget something. `KnownFacts` says which facts may be changed. The writers, which are
+`adding` and `fact_recording` of conversations, enter an outcome in their form of notes.
+
+Two steps depend on that form. A statement finds the fact that it is about by its words
+(`comparing`) or by a model. A fact with a key finds it by the key, since the history of a key is in
+one note. What the new fact is to several known ones at the end of a call is left to `reviews`.
+Pure.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
-from simplemem.features.facts.reading import Reading, is_number_of_name
+from simplemem.features.agent_statements import AGENT
+from simplemem.features.changes import Change
+from simplemem.features.fact import Fact
+from simplemem.features.facts.comparing import Comparison, SimilarFact
+from simplemem.features.facts.decay import is_current, is_lasting, is_past
+from simplemem.features.facts.doubt import (
+    end_of_corrected,
+    facts_about,
+    facts_disputed_by,
+    facts_put_in_doubt,
+)
+from simplemem.features.facts.key_notes import stated_at, stated_subject
+from simplemem.features.facts.known_facts import KnownFacts
+from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.new_fact import NewFact, Ruling
+from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.stated import key_of
+from simplemem.features.facts.statement_rules import Verdict
 
-_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # not a year
+_FORGET_RULE: Final = "rule:forget"
+NOT_COMPARED: Final = Comparison(Verdict("ADD"))
+"""The comparison of a fact with a key, whose words are not compared."""
 
 
-class Verdict(NamedTuple):
-    """What becomes of a statement, and by which rule.
+class FactAt(NamedTuple):
+    """A known fact, and the time at which it ends or since which it is disputed."""
 
-    `event` is "ADD", "UPDATE", "NOOP" (it is stated already) or "DELETE". `relation` says what an
-    update does: "UPDATES" replaces, "EXTENDS" adds; it is None for other events. `target_index` is
-    that of the current statement which is the same, replaced or extended; None if there is none.
+    fact: Fact
+    at: datetime
+
+
+class Outcome(NamedTuple):
+    """Everything that becomes of a new fact, and of known facts because of it."""
+
+    new: NewFact  # with the key, the type and the times with which it is stored
+    at: datetime  # when it was stated: its place in a history
+    event: str  # "ADD", "UPDATE", "NOOP" if a known fact states it already, or "DELETE"
+    rule: str  # the name of the rule or of the model that decided
+    relation: str | None = None  # of an update: "UPDATES" if it replaces the target, or "EXTENDS"
+    # The fact that is replaced, extended or stated again; of a key, the one with its history.
+    target: Fact | None = None
+    # The fact that states the new statement already, which gets no note then; None if none does.
+    restated: Fact | None = None
+    takes_times: bool = False  # whether the restated fact gets the times of `new`
+    is_in_force: bool = True  # False for a value that only goes into the history of its key
+    superseded: Sequence[FactAt] = ()  # all facts that it makes outdated, the target first
+    ended: Sequence[FactAt] = ()  # facts that hold no more, although nothing replaced them
+    disputed: Sequence[FactAt] = ()
+    candidates: Sequence[SimilarFact] = ()  # facts that it may replace, which the user decides
+    derived: Sequence[Ruling] = ()  # what a model derives from it and known facts
+    forgotten: Sequence[Fact] = ()
+    not_forgotten: Sequence[str] = ()  # for each fact or topic that stays, why
+    unknown_ids: Sequence[str] = ()  # of `new.replaces`: no fact that holds has them
+
+
+class TurnOutcome(NamedTuple):
+    """What a turn says of known facts beside the facts that it states."""
+
+    ended: Sequence[FactAt]  # those that hold no more
+    disputed: Sequence[FactAt]  # those that have changed, without their new values
+
+
+def reconcile(
+    new: NewFact,
+    known: KnownFacts,
+    at: datetime,
+    comparison: Comparison = NOT_COMPARED,
+    rulings: Iterable[Ruling] = (),
+) -> Outcome:
+    """Return what becomes of a fact that is stated at a time, and of the known facts.
+
+    `comparison` is what the rules say about a statement, and `rulings` what a model said before.
+    The facts that the caller says are replaced count more than both.
     """
+    if new.key:
+        outcome = _reconcile_key(new, known, at)
+    else:
+        outcome = _reconcile_statement(new, known, at, comparison, rulings)
+    if not outcome.is_in_force:
+        return outcome
 
-    event: str
-    relation: str | None = None
-    target_index: int | None = None
-    rule: str = "rule:new"
-
-
-_IS_STATED: Final = ("NOOP", None)
-_REPLACES: Final = ("UPDATE", "UPDATES")
-_EXTENDS: Final = ("UPDATE", "EXTENDS")
-
-_RULES: Final = {
-    "same": _IS_STATED,
-    "slot": _REPLACES,
-    "ended": _REPLACES,
-    "polarity": _REPLACES,
-    "number": _REPLACES,
-    "more": _EXTENDS,
-    "less": _IS_STATED,
-}
-"""The event and the relation that each rule leads to.
-
-The first rule in this order that applies to any current statement decides.
-"""
+    known_ids = {fact.id for fact in known.with_ids(new.replaces)}
+    unknown_ids = [id_ for id_ in new.replaces if id_ not in known_ids]
+    return outcome._replace(unknown_ids=unknown_ids)
 
 
-def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
-    """Return what a new statement does to current ones: ADD if no rule applies to any of them.
+def _superseded(facts: Iterable[Fact], new_begins: datetime, at: datetime) -> list[FactAt]:
+    """Return facts with the ends that they get from a new one, which supersedes them at a time.
 
-    The event is never DELETE. If the deciding rule applies to several statements, the first of them
-    is the target.
+    A fact ends when the new one begins, at the latest now, but not before it began itself.
     """
-    rules = [_rule_for(new, old) for old in current]
-    for rule, (event, relation) in _RULES.items():
-        if rule in rules:
-            return Verdict(
-                event,
-                relation,
-                target_index=rules.index(rule),
-                rule=f"rule:{rule}",
+    end = min(new_begins, at)
+    superseded = []
+    for fact in facts:
+        begins = fact.valid_from or end
+        superseded.append(FactAt(fact, max(end, begins)))
+    return superseded
+
+
+def _disputed(facts: Iterable[Fact], at: datetime) -> list[FactAt]:
+    """Return facts with the times since when they are disputed that are put in doubt at a time.
+
+    A fact that is disputed already keeps the time since when it is.
+    """
+    return [FactAt(fact, fact.disputed or at) for fact in facts]
+
+
+# Facts with a key
+
+
+def _reconcile_key(new: NewFact, known: KnownFacts, at: datetime) -> Outcome:
+    """Return what becomes of a fact with a key. It is stored whatever known facts state.
+
+    Only the facts that the caller names are superseded: the earlier value of the key goes into the
+    history of the same note. What the message says has changed is up to `reconcile_turn`.
+    """
+    ended = []
+    target = _earlier_version(new, known.versions)
+    if target is not None and new.valid_from is not None and _is_plan(new, target, at):
+        ended.append(FactAt(target, new.valid_from))
+        new = _under_key_of_plan(new, new.valid_from)
+        target = _earlier_version(new, known.versions)
+
+    replaced = known.with_ids(new.replaces)
+    if target is None:
+        superseded = _superseded(replaced, new.valid_from or at, at)
+        return Outcome(new, at, "ADD", new.decided_by, superseded=superseded, ended=ended)
+
+    outcome = _as_version(new, target, at)._replace(ended=ended)
+    held = known.get(target.path)
+    if held is not None and held.value == _value_of(new) and held not in replaced:
+        outcome = outcome._replace(event="NOOP", relation=None)
+    if not outcome.is_in_force:
+        return outcome
+
+    begins = outcome.new.valid_from or outcome.at
+    if _rank_of(outcome) < (stated_at(target), target.value):
+        begins = target.valid_from or begins  # the note keeps its later time
+    return outcome._replace(superseded=_superseded(replaced, begins, at))
+
+
+def _value_of(new: NewFact) -> str:
+    """Return the value of a fact with a key."""
+    return "" if new.slot is None else new.slot.object
+
+
+def _earlier_version(new: NewFact, versions: Sequence[Fact]) -> Fact | None:
+    """Return the fact in whose note the history of a new fact's key is, None if there is none.
+
+    It has the same key. A credential may also be named by its noun alone, "the password", if there
+    is only one credential with that noun. A fact whose note cannot be changed is none.
+    """
+    changeable = [fact for fact in versions if not fact.problem]
+    same_key = [fact for fact in changeable if fact.key == new.key]
+    if same_key:
+        return max(same_key, key=stated_at)
+    if not new.is_secret:
+        return None
+
+    same_noun = [fact for fact in changeable if fact.key.endswith(f"_{new.key}")]
+    return same_noun[0] if len(same_noun) == 1 else None
+
+
+def _is_plan(new: NewFact, current: Fact, at: datetime) -> bool:
+    """Return whether a fact begins after a time, at which another value of its key holds.
+
+    A fact that replaces another one is no plan: the agent says that the other one is outdated.
+    """
+    if new.valid_from is None or new.valid_from <= at or new.replaces:
+        return False
+    has_begun = current.valid_from is None or current.valid_from <= at
+    return has_begun and current.value != _value_of(new) and is_current(current, at)
+
+
+def _under_key_of_plan(new: NewFact, begins: datetime) -> NewFact:
+    """Return a planned fact with a key of its own, so that the current value holds until then.
+
+    The note of a key states one value as the current one, which a plan is not yet.
+    """
+    return new._replace(key=key_of(f"{new.key} from {begins:%Y %m %d}"))
+
+
+def _as_version(new: NewFact, target: Fact, at: datetime) -> Outcome:
+    """Return a fact as another version of the one whose note has the history of its key.
+
+    A value that was over before is in force only if the agent says that it replaces another one.
+    Otherwise its place in the history is its end.
+    """
+    value = _value_of(new)
+    until = new.valid_to
+    if until is not None and is_past(until, at):
+        if target.value == value:
+            new = new._replace(valid_from=new.valid_from or target.valid_from)
+        elif not new.replaces:
+            at = until.replace(microsecond=0)
+
+    new = new._replace(key=target.key)
+    outcome = Outcome(new, at, "UPDATE", new.decided_by, "UPDATES", target)
+    is_latest = _rank_of(outcome) >= (stated_at(target), target.value)
+    return outcome._replace(is_in_force=is_latest or target.value == value)
+
+
+def _rank_of(outcome: Outcome) -> tuple[datetime, str]:
+    """Return what the versions of a key are ordered by, as `FactVersion.rank` does."""
+    return outcome.at, _value_of(outcome.new)
+
+
+def reconcile_turn(
+    changes: Iterable[Change], ends: Mapping[str, datetime], known: KnownFacts, at: datetime
+) -> TurnOutcome:
+    """Return what a turn says at a time of known facts, beside the facts that it states.
+
+    `changes` are what its sentences say has changed, and `ends` the ends of facts by their ids. The
+    facts that the turn states must be marked as such in `known`.
+    """
+    ended = [
+        FactAt(fact, ends[fact.id])
+        for fact in known.facts
+        if fact.id in ends and known.may_be_ended(fact)
+    ]
+    over_paths = {fact.path for fact, end in ended if is_past(end, at)}
+    disputable = [fact for fact in known.disputable() if fact.path not in over_paths]
+    in_doubt = facts_put_in_doubt(changes, disputable, stated_subject)
+    return TurnOutcome(ended, _disputed(in_doubt, at))
+
+
+# Statements
+
+
+def _reconcile_statement(
+    new: NewFact,
+    known: KnownFacts,
+    at: datetime,
+    comparison: Comparison,
+    rulings: Iterable[Ruling],
+) -> Outcome:
+    """Return what becomes of a statement: what its author names counts, then rules, then a model.
+
+    A statement about the past replaces, extends and disputes no fact, unless its author names it.
+    """
+    if _is_over(new, at):
+        comparison = _without_update(comparison)
+
+    named = known.with_ids(new.replaces)
+    if named:
+        return _replace_named(new, known, at, comparison, named)
+
+    verdict = comparison.verdict
+    if verdict.event == "DELETE":
+        return _forget_stated(new, known, at, comparison.target)
+    if verdict.event == "NOOP" and comparison.target is not None:
+        return _confirm(new, known, at, verdict.rule, comparison.target)
+
+    outcome = Outcome(
+        new,
+        at,
+        verdict.event,
+        verdict.rule,
+        relation=verdict.relation,
+        target=comparison.target,
+        candidates=comparison.similar,
+    )
+    if verdict.event == "ADD" and not _is_over(new, at):
+        outcome = _follow_model(outcome, [each for each in rulings if known.holds(each.target)])
+    return _with_own_note(outcome, known)
+
+
+def _is_over(new: NewFact, at: datetime) -> bool:
+    """Return whether a new fact held in the past only."""
+    return is_past(new.valid_to, at)
+
+
+def _without_update(comparison: Comparison) -> Comparison:
+    """Return the comparison of a statement that is over: it replaces and extends no fact."""
+    verdict = comparison.verdict
+    if verdict.event != "UPDATE":
+        return comparison
+    return Comparison(Verdict("ADD", rule=verdict.rule), None, comparison.similar)
+
+
+def _replace_named(
+    new: NewFact, known: KnownFacts, at: datetime, comparison: Comparison, named: Sequence[Fact]
+) -> Outcome:
+    """Return the outcome of a statement of which its author names the facts that it replaces.
+
+    A fact that is stated already gets no second note: it replaces the others itself, and puts no
+    further ones in doubt. What the rules say is outdated is replaced too.
+    """
+    rule = new.decided_by or AGENT
+    first = named[0]
+    replaced = [fact for fact in named if known.may_be_replaced(fact)]
+
+    found = comparison.target
+    if found is not None and (found in named or not known.may_be_replaced(found)):
+        found = None
+    is_stated = comparison.verdict.event == "NOOP"
+    if found is not None and is_stated and first in replaced:
+        outcome = _restate(new, known, at, rule, found)
+        begins = outcome.new.valid_from or at
+        return outcome._replace(
+            event="UPDATE",
+            relation="UPDATES",
+            target=first,
+            superseded=_superseded(replaced, begins, at),
+        )
+
+    if found is not None and comparison.verdict.relation == "UPDATES":
+        replaced.append(found)
+    outcome = Outcome(
+        new, at, "UPDATE", rule, "UPDATES", target=first, candidates=comparison.similar
+    )
+    return _with_own_note(outcome, known, replaced)
+
+
+def _restate(new: NewFact, known: KnownFacts, at: datetime, rule: str, restated: Fact) -> Outcome:
+    """Return the outcome of a statement that a known fact states already.
+
+    That fact gets the times that an agent says. It holds no more if it is over by then.
+    """
+    has_times = new.valid_from is not None or new.valid_to is not None
+    takes_times = new.decided_by == AGENT and has_times and known.may_be_replaced(restated)
+    ended = []
+    if takes_times and new.valid_to is not None and _is_over(new, at):
+        ended.append(FactAt(restated, new.valid_to))
+
+    begins = restated.valid_from
+    until = restated.valid_to
+    if takes_times:
+        begins = new.valid_from or begins
+        until = new.valid_to or until
+    return Outcome(
+        new._replace(valid_from=begins, valid_to=until),
+        at,
+        "NOOP",
+        rule,
+        target=restated,
+        restated=restated,
+        takes_times=takes_times,
+        ended=ended,
+    )
+
+
+def _confirm(new: NewFact, known: KnownFacts, at: datetime, rule: str, restated: Fact) -> Outcome:
+    """Return the outcome of a statement that only says again what a known fact states."""
+    in_doubt = [fact for fact in _facts_in_doubt(new, known, at) if fact is not restated]
+    outcome = _restate(new, known, at, rule, restated)
+    return outcome._replace(disputed=_disputed(in_doubt, at))
+
+
+def _follow_model(outcome: Outcome, rulings: Sequence[Ruling]) -> Outcome:
+    """Return the outcome of a statement that rules would add, after what a model says of it.
+
+    The first ruling that replaces or extends a fact decides.
+    """
+    outcome = outcome._replace(derived=[each for each in rulings if each.relation == "DERIVES"])
+    for ruling in rulings:
+        if ruling.relation != "DERIVES":
+            return outcome._replace(
+                event="UPDATE",
+                rule=ruling.method,
+                relation=ruling.relation,
+                target=ruling.target,
             )
-    return Verdict("ADD")
+    return outcome
 
 
-def _rule_for(new: Reading, old: Reading) -> str | None:
-    """Return the name of the rule that applies to a new statement and a current one.
+def _with_own_note(outcome: Outcome, known: KnownFacts, replaced: Sequence[Fact] = ()) -> Outcome:
+    """Return the outcome of a statement that gets a note, with all that this does to known facts.
 
-    Return None if no rule applies. The functions below whose names begin with `_rule` do the same
-    for some cases.
+    `replaced` are facts that it replaces, with or without the target.
     """
-    if _has_same_words(new, old) and new.is_affirmed == old.is_affirmed:
-        return "same"
-    if not _are_comparable(new, old):
-        return None
-    if _has_same_slot(new, old):
-        return _rule_for_same_slot(new, old)
-    if new.is_affirmed != old.is_affirmed:
-        return _rule_for_other_sign(new, old)
+    outcome = _spare_target(outcome, known)
+    target = outcome.target
+    if outcome.relation == "UPDATES" and target is not None and target not in replaced:
+        replaced = [target, *replaced]
 
-    has_both_or_no_slot = (new.slot is None) == (old.slot is None)
-    if has_both_or_no_slot and _has_other_number(new, old):
-        return "number"
-    return _rule_by_words(new, old)
+    at = outcome.at
+    in_doubt = _facts_in_doubt(outcome.new, known, at)
+    new = as_stored(outcome.new, at, in_doubt)
+    doubtful = [fact for fact in in_doubt if fact is not target and fact not in replaced]
+    candidates = []
+    if outcome.event == "ADD":
+        candidates = [pair for pair in outcome.candidates if pair.fact not in replaced]
+    return outcome._replace(
+        new=new,
+        superseded=_superseded(replaced, new.valid_from or at, at),
+        disputed=_disputed(doubtful, at),
+        candidates=candidates,
+    )
 
 
-def _are_comparable(new: Reading, old: Reading) -> bool:
-    """Return whether both statements state something that can be replaced.
+def _spare_target(outcome: Outcome, known: KnownFacts) -> Outcome:
+    """Return an outcome that replaces no fact which must stay: the new one is added beside it.
 
-    A plan, what others say and an episode cannot.
+    That fact is then the first candidate, so that the user may compare the two.
     """
-    if new.is_hedged or old.is_hedged or not new.words:
-        return False
-    return not new.is_episode and not old.is_episode
+    target = outcome.target
+    is_replacing = outcome.relation == "UPDATES"
+    if target is None or not is_replacing or known.may_be_replaced(target):
+        return outcome
+    return outcome._replace(
+        event="ADD",
+        relation=None,
+        target=None,
+        candidates=[SimilarFact(target, 1.0), *outcome.candidates],
+    )
 
 
-def _has_same_words(new: Reading, old: Reading) -> bool:
-    """Return whether two statements say the same, except for their polarity."""
-    if new.words:
-        return new.words == old.words
-    return new.text.casefold() == old.text.casefold()
+def _facts_in_doubt(new: NewFact, known: KnownFacts, at: datetime) -> list[Fact]:
+    """Return the known facts that a statement puts in doubt; none if it is over."""
+    if _is_over(new, at):
+        return []
+    return facts_disputed_by(new, known.disputable(), at)
 
 
-def _has_same_slot(new: Reading, old: Reading) -> bool:
-    """Return whether two statements fill the same slot, whatever the value, with the same limit.
+def as_stored(new: NewFact, at: datetime, in_doubt: Sequence[Fact] = ()) -> NewFact:
+    """Return a statement with the type, the slot and the times of its note.
 
-    A statement without a slot has no slot in common with any other.
+    Rules read in its text what it leaves empty, and it begins now. `in_doubt` are the facts that
+    it puts in doubt.
     """
-    new_slot = new.slot
-    old_slot = old.slot
-    if new_slot is None or old_slot is None:
-        return False
-    if new.limit != old.limit:
-        return False
-    if new_slot.subject.casefold() != old_slot.subject.casefold():
-        return False
-    return new_slot.relation.casefold() == old_slot.relation.casefold()
+    by_rules = memory_type_of(new.text, at)
+    memory_type = new.memory_type or by_rules.name
+    if memory_type == "episode" and any(is_lasting(fact) for fact in in_doubt):
+        memory_type = "fact"  # it must last as long as the facts that it disputes
+
+    until = new.valid_to or end_of_corrected(new.text, in_doubt, at)
+    # The day of an episode does not end what lasts.
+    is_day_of_lasting = by_rules.name == "episode" and memory_type != "episode"
+    if until is None and not is_day_of_lasting:
+        until = by_rules.valid_to
+    return new._replace(
+        memory_type=memory_type,
+        slot=new.slot or read_statement(new.text).slot,
+        valid_from=new.valid_from or at,
+        valid_to=until,
+    )
 
 
-def _rule_for_same_slot(new: Reading, old: Reading) -> str | None:
-    """Return the rule for two statements about the same slot, by its values and the polarity."""
-    if new.value == old.value and new.is_affirmed == old.is_affirmed:
-        return _rule_by_words(new, old) or "same"
-    if new.value == old.value:
-        return "ended" if new.has_ended else "polarity"
-
-    if not new.is_affirmed or not old.is_affirmed:
-        return None
-    if new.value > old.value:
-        return "more"
-    if new.value < old.value:
-        return "less"
-    if new.is_one_of_several:
-        return None
-    return "slot"
+# Forgetting
 
 
-def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
-    """Return the rule for two statements of which only one is affirmative."""
-    if new.has_ended and _is_within(new.words, old.words):
-        return "ended"
-    if new.words == old.words:
-        return "polarity"
-    return None
+def forget_topic(new: NewFact, topic: str, known: KnownFacts, at: datetime) -> Outcome:
+    """Return the outcome of a text that asks to forget all facts that name a topic."""
+    facts = facts_about(topic, known.facts)
+    reason = "" if facts else f"no fact is about {topic!r}"
+    return _forget(new, known, at, facts, reason)
 
 
-def _rule_by_words(new: Reading, old: Reading) -> str | None:
-    """Return "more" or "less" if one statement has all words of the other, else None.
+def _forget_stated(new: NewFact, known: KnownFacts, at: datetime, target: Fact | None) -> Outcome:
+    """Return the outcome of a text that asks to forget a statement; `target` is the fact with it.
 
-    "more": `new` has all words of `old` in their order, and others. "less": the reverse, or both
-    have the same words. Returns None too if one of them has a limit.
+    It is None if no fact states that.
     """
-    if new.is_limited or old.is_limited:
-        return None
-    is_longer = len(new.words) > len(old.words)
-    if is_longer and _is_within(old.words, new.words):
-        return "more"
-    if _is_within(new.words, old.words):
-        return "less"
-    return None
+    facts = [] if target is None else [target]
+    reason = "" if facts else "no fact matches"
+    return _forget(new, known, at, facts, reason)
 
 
-def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether the words of `part` are among those of `whole`, in their order.
+def _forget(
+    new: NewFact, known: KnownFacts, at: datetime, facts: Iterable[Fact], reason: str
+) -> Outcome:
+    """Return the outcome of a text that asks to forget some facts.
 
-    Both must begin with the same word, and `part` must have two words or more.
+    `reason` says why there are none, else it is "".
     """
-    if len(part) < 2:
-        return False
-    if part[:1] != whole[:1]:
-        return False
-    remaining = iter(whole)  # each search goes on where the previous one ended
-    return all(word in remaining for word in part)
-
-
-def _has_other_number(new: Reading, old: Reading) -> bool:
-    """Return whether two statements differ only in one number, which measures something.
-
-    A year and a number that is part of a name measure nothing.
-    """
-    if len(new.words) != len(old.words):
-        return False
-    word_pairs = zip(new.words, old.words, strict=True)
-    differing_pairs = [pair for pair in word_pairs if pair[0] != pair[1]]
-    if len(differing_pairs) != 1:
-        return False
-
-    new_number, old_number = differing_pairs[0]
-    if not _NUMBER.fullmatch(new_number) or not _NUMBER.fullmatch(old_number):
-        return False
-    return not is_number_of_name(new.text, new_number)
+    forgotten = []
+    reasons = [reason] if reason else []
+    for fact in facts:
+        if fact.problem:
+            reasons.append(fact.problem)
+        elif known.is_protected(fact):
+            reasons.append("a web page cannot withdraw what the user stated")
+        else:
+            forgotten.append(fact)
+    return Outcome(new, at, "DELETE", _FORGET_RULE, forgotten=forgotten, not_forgotten=reasons)

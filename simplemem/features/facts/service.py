@@ -20,8 +20,10 @@ from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
 from simplemem.features.facts import decay
 from simplemem.features.facts.adding import AddResult, FactAdder, Origin
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
-from simplemem.features.facts.comparing import decide, facts_for_model, facts_in_doubt
-from simplemem.features.facts.fact import NewFact, fact_name, replace_statement
+from simplemem.features.facts.comparing import compare, facts_for_model
+from simplemem.features.facts.doubt import facts_in_doubt
+from simplemem.features.facts.fact import fact_name, replace_statement
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reviews import reviews_of_events
 from simplemem.features.service import FeatureService
@@ -34,7 +36,7 @@ from simplemem.note.scopes import check_scope, private_reason
 from simplemem.store import BatchResult
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.fact import Ruling
+    from simplemem.features.facts.new_fact import Ruling
     from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
@@ -94,7 +96,7 @@ class FactService(FeatureService):
         """
         facts = self.facts(scope)
         for text in texts:
-            verdict = decide(self.extension, text, facts).verdict
+            verdict = compare(self.extension, text, facts).verdict
             if verdict.event not in _UNCHANGING_EVENTS:
                 return False
         return True
@@ -103,7 +105,7 @@ class FactService(FeatureService):
         """Return whether a text says that a current fact of a scope changed, but not to what."""
         if read_change(text) is None:
             return False
-        return bool(facts_in_doubt(text, self.facts(scope)))
+        return bool(facts_in_doubt(text, self.facts(scope), now()))
 
     def disputing_paths(self, facts: Iterable[Fact]) -> dict[str, str]:
         """Return, by the path of each disputed fact among `facts`, the path of what disputes it.
@@ -249,11 +251,11 @@ class FactService(FeatureService):
         chat = self.model_for(origin.scope, text, origin.document_path)
         if chat is None or len(result.events) >= _MAX_QUESTIONS:
             return []
-        decision = decide(self.extension, text, self.facts(origin.scope))
-        if decision.verdict.event != "ADD":
+        comparison = compare(self.extension, text, self.facts(origin.scope))
+        if comparison.verdict.event != "ADD":
             return []
 
-        similar_facts = [similar.fact for similar in decision.similar]
+        similar_facts = [similar.fact for similar in comparison.similar]
         private_paths = self.extension.private_among([fact.path for fact in similar_facts])
         public_facts = [fact for fact in similar_facts if fact.path not in private_paths]
         if not public_facts:

@@ -8,6 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from simplemem.features.fact import Slot
+from simplemem.features.facts.new_fact import NewFact
+
 _MAX_KEY: Final = 80  # characters
 _FILE: Final = Path(__file__).with_name("words") / "keys.toml"
 IN_EVERY_KEY: Final = frozenset(tomllib.loads(_FILE.read_text(encoding="utf-8"))["ignored"].split())
@@ -27,6 +30,20 @@ class StatedFact(NamedTuple):
     since: datetime | None = None
     until: datetime | None = None
     replaces: tuple[str, ...] = ()  # ids or keys of the earlier facts that it makes outdated
+
+    def as_new_fact(self) -> NewFact:
+        """Return the fact as the reconciler takes it. `replaces` must have ids, and no keys."""
+        return NewFact(
+            self.sentence,
+            slot=Slot(self.subject, self.key.replace("_", " "), self.value),
+            valid_from=self.since,
+            valid_to=self.until,
+            confidence=self.confidence,
+            decided_by=self.decided_by,
+            replaces=self.replaces,
+            key=self.key,
+            is_secret=self.category == "secret",
+        )
 
 
 def name_of_fact(subject: str, relation: str) -> str:

@@ -17,7 +17,7 @@ from simplemem.features.documents.graph_walk import walk_from_question
 from simplemem.features.documents.memory_rows import memory_rows
 from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.service import fact_service
 from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation

@@ -14,7 +14,8 @@ import pytest
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
-from simplemem.features.facts.fact import NewFact, fact_name, read_fact, replace_statement
+from simplemem.features.facts.fact import fact_name, read_fact, replace_statement
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.service import FactService, fact_service
 from simplemem.features.scope_profile import profile_of
 from simplemem.note import dates
@@ -350,7 +351,7 @@ def test_scopes_whose_folders_look_alike_have_a_profile_each(
 
 _TELL = """
 import sys
-from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.service import fact_service
 from simplemem.store import EnhancedStore
 from pathlib import Path

@@ -18,8 +18,8 @@ from simplemem.features.documents.memories import memory_service
 from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.adding import AddResult
-from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.language_model import extract
+from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.service import fact_service
 from simplemem.note import dates
 from simplemem.settings.model import Settings

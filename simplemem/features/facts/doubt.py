@@ -1,0 +1,148 @@
+"""Which facts a text disputes, or asks to forget, without stating their values.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from simplemem.features.agent_statements import AGENT
+from simplemem.features.changes import (
+    Change,
+    StatedSubject,
+    find_doubtful,
+    read_change,
+    subject_of,
+)
+from simplemem.features.changes.mentions import Mention, find_about, find_possibly_outdated
+from simplemem.features.changes.vague import read_vague_change
+from simplemem.features.fact import Fact, Slot, normalize_name
+from simplemem.features.facts.ends import end_of_appointment
+from simplemem.features.facts.new_fact import AgentReading, NewFact
+
+
+def facts_disputed_by(new: NewFact, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+    """Return those among `facts` that a statement puts in doubt which is made at a time.
+
+    Its text says that they changed, but not to what; or the agent states another value for the
+    same key, and not which fact that replaces.
+    """
+    doubtful = facts_in_doubt(new.text, facts, at)
+    if read_change(new.text) is None:
+        doubtful = [fact for fact in doubtful if _may_be_meant(fact, new.agent_reading)]
+    slot = new.slot
+    if new.decided_by == AGENT and slot is not None and not new.replaces:
+        doubtful += [
+            fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
+        ]
+    return doubtful
+
+
+def _may_be_meant(fact: Fact, reading: AgentReading | None) -> bool:
+    """Return whether a text that names no fact may mean this one, after what an agent read in it.
+
+    It does not if the agent names the facts that are outdated, or if all that it read is about
+    others. Two names are of one subject if they share a word: "Becky" and "sister Becky".
+    """
+    if reading is None:
+        return True
+    if reading.names_replaced:
+        return False
+    if fact.slot is None:
+        return True
+    names = normalize_name(fact.slot.subject).split()
+    for subject in reading.subjects:
+        words = normalize_name(subject).split()
+        is_user = not words and not names
+        if is_user or not set(words).isdisjoint(names):
+            return True
+    return False
+
+
+def _has_other_value(fact: Fact, slot: Slot) -> bool:
+    """Return whether a fact has the subject and the relation of a slot, and another value."""
+    if fact.slot is None:
+        return False
+    fact_parts = [part.casefold() for part in fact.slot]
+    slot_parts = [part.casefold() for part in slot]
+    return fact_parts[:2] == slot_parts[:2] and fact_parts[2] != slot_parts[2]
+
+
+def facts_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+    """Return those among `facts` of which a text says at a time that they changed, but not to what.
+
+    They are in the order of `facts`. The list is empty if the text states no change.
+    """
+    change = read_change(text)
+    if change is not None:
+        doubtful = facts_put_in_doubt([change], facts, _stated_subject)
+        if doubtful:
+            return doubtful
+    return [facts[index] for index in _vaguely_in_doubt(text, facts, at)]
+
+
+def facts_put_in_doubt(
+    changes: Iterable[Change],
+    facts: Sequence[Fact],
+    subject_of_fact: Callable[[Fact], StatedSubject],
+) -> list[Fact]:
+    """Return the facts of which a change says that they are different now, but not how.
+
+    Each is returned once: those of the first change first, in the order of `facts`.
+    `subject_of_fact` says what a fact is about.
+    """
+    subjects = [subject_of_fact(fact) for fact in facts]
+    doubtful: dict[str, Fact] = {}
+    for change in changes:
+        for index in find_doubtful(subjects, change):
+            fact = facts[index]
+            doubtful[fact.path] = fact
+    return list(doubtful.values())
+
+
+def end_of_corrected(text: str, in_doubt: Sequence[Fact], at: datetime) -> datetime | None:
+    """Return when the appointment ends of which a text corrects a detail, None without one.
+
+    A text that names a day itself corrects the day. `in_doubt` are the facts that the text, which
+    is stated at a time, puts in doubt.
+    """
+    change = read_vague_change(text)
+    if change is None or change.kind != "correction" or not change.numbers:
+        return None
+    if end_of_appointment(text, at) is not None:
+        return None
+    ends = [mention.ends for mention in map(_mention_of, in_doubt) if mention.ends is not None]
+    return max(ends, default=None)
+
+
+def _stated_subject(fact: Fact) -> StatedSubject:
+    """Return what a fact is about, and the year since which it is valid."""
+    year = fact.valid_from.year if fact.valid_from is not None else None
+    return StatedSubject(subject_of(fact.statement), year)
+
+
+def _vaguely_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[int]:
+    """Return the indexes of the facts that a text may outdate without naming them."""
+    change = read_vague_change(text)
+    if change is None:
+        return []
+    mentions = [_mention_of(fact) for fact in facts]
+    return find_possibly_outdated(mentions, change, at)
+
+
+def _mention_of(fact: Fact) -> Mention:
+    """Return what a vague change compares of a fact. Only an appointment has an end there."""
+    stated = fact.valid_from
+    is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
+    return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)
+
+
+def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts that are about a topic, in their order, as `find_about` reads it.
+
+    The list is empty if the topic has no word that names anything.
+    """
+    mentions = [_mention_of(fact) for fact in facts]
+    return [facts[index] for index in find_about(mentions, topic)]
