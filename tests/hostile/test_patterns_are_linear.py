@@ -33,6 +33,7 @@ LARGE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {  # words, to the letter
     "search/rank.py": ["re.escape(word)"],
     "cli/output.py": ["f'({words})'"],
+    "note/proposal.py": ["f'{re.escape(character)}+'"],
     "web/highlights.py": ["pattern"],
     "features/documents/agent_facts.py": ["f'(?<!\\\\w){words}(?!\\\\w)'"],
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],

@@ -289,7 +289,8 @@ def test_whoever_has_no_token_is_told_whom_to_ask(serve: Callable[..., Served]) 
         assert metadata.data["resource"] == AUDIENCE and metadata.data["authorization_servers"] == [
             f"{ISSUER}/"
         ]
-        assert metadata.data["scopes_supported"] == ["read", "write", "admin"] and not key_requests
+        assert metadata.data["scopes_supported"] == ["read", "write", "propose", "admin"]
+        assert not key_requests
 
 
 def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(
