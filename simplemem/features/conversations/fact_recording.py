@@ -13,9 +13,10 @@ from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes, FactSource, StoredFact
 from simplemem.features.fact import Fact
+from simplemem.features.facts.outcome import TurnOutcome
 from simplemem.features.facts.outdating import disputed_properties, superseded_properties
 from simplemem.features.facts.reader import read_text
-from simplemem.features.facts.reconciling import TurnOutcome, reconcile_turn
+from simplemem.features.facts.reconciling import reconcile_turn
 from simplemem.features.facts.reviews import review_by_name, review_of_doubt, text_of
 from simplemem.features.facts.stated import StatedFact
 from simplemem.note.dates import format_moment

@@ -25,7 +25,8 @@ from simplemem.features.facts.key_notes import (
     stated_at,
 )
 from simplemem.features.facts.known_facts import KnownFacts
-from simplemem.features.facts.reconciling import Outcome, reconcile
+from simplemem.features.facts.outcome import Outcome
+from simplemem.features.facts.reconciling import reconcile
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService

@@ -17,10 +17,12 @@ from simplemem.features.facts import decay
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import compare
 from simplemem.features.facts.fact import fact_name, link_target, render_fact
+from simplemem.features.facts.forgetting import forget_topic
 from simplemem.features.facts.known_facts import KnownFacts
 from simplemem.features.facts.new_fact import NewFact, Ruling
+from simplemem.features.facts.outcome import FactAt, Outcome
 from simplemem.features.facts.outdating import disputed_properties, superseded_properties
-from simplemem.features.facts.reconciling import FactAt, Outcome, as_stored, forget_topic, reconcile
+from simplemem.features.facts.reconciling import as_stored, reconcile
 from simplemem.features.facts.reviews import review_by_meaning
 from simplemem.features.facts.unstated import topic_to_forget
 from simplemem.features.service import FeatureService

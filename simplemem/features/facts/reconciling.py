@@ -1,13 +1,19 @@
 """What a new fact does to those that are known: the one reconciler of statements and of keys.
 
-`reconcile` returns an `Outcome`, which states everything that becomes of the new fact and of known
-ones. `reconcile_turn` does so for what a turn says beside its facts, and `forget_topic` for a text
-that asks to forget something. `KnownFacts` says which facts may be changed. The writers, which are
-`adding` and `fact_recording` of conversations, enter an outcome in their form of notes.
+`reconcile` returns an `Outcome`, which states all that becomes of the new fact and of known ones.
+`reconcile_turn` does so for what a turn says beside its facts. `KnownFacts` says which facts may be
+changed. The writers only enter an outcome in their form of notes: `adding` for statements,
+`fact_recording` of conversations for facts with a key.
 
-Two steps depend on that form. A statement finds the fact that it is about by its words
-(`comparing`) or by a model. A fact with a key finds it by the key, since the history of a key is in
-one note. What the new fact is to several known ones at the end of a call is left to `reviews`.
+What clients rely on makes the two forms differ in these steps:
+
+- A statement is about a fact of which the rules or a model say so, by its words. A fact with a key
+  is about the one with this key, and becomes another version in its note, which has the history.
+- A value of a key that begins later gets a key of its own (`_under_key_of_plan`).
+- A statement is stored once, and disputes facts by its own words. A fact with a key is stored each
+  time, and the whole turn disputes facts.
+
+Which facts may have to be compared by their names is known at the end of a call: see `reviews`.
 Pure.
 """
 
@@ -15,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.features.agent_statements import AGENT
 from simplemem.features.changes import Change
@@ -24,79 +30,40 @@ from simplemem.features.facts.comparing import Comparison, SimilarFact
 from simplemem.features.facts.decay import is_current, is_lasting, is_past
 from simplemem.features.facts.doubt import (
     end_of_corrected,
-    facts_about,
     facts_disputed_by,
     facts_put_in_doubt,
 )
+from simplemem.features.facts.forgetting import forget_stated
 from simplemem.features.facts.key_notes import stated_at, stated_subject
 from simplemem.features.facts.known_facts import KnownFacts
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.new_fact import NewFact, Ruling
+from simplemem.features.facts.outcome import FactAt, Outcome, TurnOutcome
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.stated import key_of
 from simplemem.features.facts.statement_rules import Verdict
 
-_FORGET_RULE: Final = "rule:forget"
-NOT_COMPARED: Final = Comparison(Verdict("ADD"))
-"""The comparison of a fact with a key, whose words are not compared."""
-
-
-class FactAt(NamedTuple):
-    """A known fact, and the time at which it ends or since which it is disputed."""
-
-    fact: Fact
-    at: datetime
-
-
-class Outcome(NamedTuple):
-    """Everything that becomes of a new fact, and of known facts because of it."""
-
-    new: NewFact  # with the key, the type and the times with which it is stored
-    at: datetime  # when it was stated: its place in a history
-    event: str  # "ADD", "UPDATE", "NOOP" if a known fact states it already, or "DELETE"
-    rule: str  # the name of the rule or of the model that decided
-    relation: str | None = None  # of an update: "UPDATES" if it replaces the target, or "EXTENDS"
-    # The fact that is replaced, extended or stated again; of a key, the one with its history.
-    target: Fact | None = None
-    # The fact that states the new statement already, which gets no note then; None if none does.
-    restated: Fact | None = None
-    takes_times: bool = False  # whether the restated fact gets the times of `new`
-    is_in_force: bool = True  # False for a value that only goes into the history of its key
-    superseded: Sequence[FactAt] = ()  # all facts that it makes outdated, the target first
-    ended: Sequence[FactAt] = ()  # facts that hold no more, although nothing replaced them
-    disputed: Sequence[FactAt] = ()
-    candidates: Sequence[SimilarFact] = ()  # facts that it may replace, which the user decides
-    derived: Sequence[Ruling] = ()  # what a model derives from it and known facts
-    forgotten: Sequence[Fact] = ()
-    not_forgotten: Sequence[str] = ()  # for each fact or topic that stays, why
-    unknown_ids: Sequence[str] = ()  # of `new.replaces`: no fact that holds has them
-
-
-class TurnOutcome(NamedTuple):
-    """What a turn says of known facts beside the facts that it states."""
-
-    ended: Sequence[FactAt]  # those that hold no more
-    disputed: Sequence[FactAt]  # those that have changed, without their new values
+_NOT_COMPARED: Final = Comparison(Verdict("ADD"))  # of a fact with a key, found by the key alone
 
 
 def reconcile(
     new: NewFact,
     known: KnownFacts,
     at: datetime,
-    comparison: Comparison = NOT_COMPARED,
+    comparison: Comparison = _NOT_COMPARED,
     rulings: Iterable[Ruling] = (),
 ) -> Outcome:
     """Return what becomes of a fact that is stated at a time, and of the known facts.
 
-    `comparison` is what the rules say about a statement, and `rulings` what a model said before.
-    The facts that the caller says are replaced count more than both.
+    `comparison` is what the rules say about a statement, and `rulings` are what a model said about
+    it before. The facts that the caller says are replaced (`new.replaces`) count more than both.
     """
     if new.key:
         outcome = _reconcile_key(new, known, at)
     else:
         outcome = _reconcile_statement(new, known, at, comparison, rulings)
     if not outcome.is_in_force:
-        return outcome
+        return outcome  # it replaces nothing, whatever it names
 
     known_ids = {fact.id for fact in known.with_ids(new.replaces)}
     unknown_ids = [id_ for id_ in new.replaces if id_ not in known_ids]
@@ -149,13 +116,10 @@ def _reconcile_key(new: NewFact, known: KnownFacts, at: datetime) -> Outcome:
     held = known.get(target.path)
     if held is not None and held.value == _value_of(new) and held not in replaced:
         outcome = outcome._replace(event="NOOP", relation=None)
-    if not outcome.is_in_force:
-        return outcome
-
-    begins = outcome.new.valid_from or outcome.at
-    if _rank_of(outcome) < (stated_at(target), target.value):
-        begins = target.valid_from or begins  # the note keeps its later time
-    return outcome._replace(superseded=_superseded(replaced, begins, at))
+    if outcome.is_in_force:
+        begins = _begins_in_note(outcome, target)
+        outcome = outcome._replace(superseded=_superseded(replaced, begins, at))
+    return outcome
 
 
 def _value_of(new: NewFact) -> str:
@@ -200,28 +164,39 @@ def _under_key_of_plan(new: NewFact, begins: datetime) -> NewFact:
 
 
 def _as_version(new: NewFact, target: Fact, at: datetime) -> Outcome:
-    """Return a fact as another version of the one whose note has the history of its key.
+    """Return a fact as another version of `target`, in whose note the history of its key is.
 
-    A value that was over before is in force only if the agent says that it replaces another one.
-    Otherwise its place in the history is its end.
+    A value that was over before goes into the history at its end. If the agent says that it
+    replaces another fact, it goes there at the time of the turn.
     """
-    value = _value_of(new)
     until = new.valid_to
     if until is not None and is_past(until, at):
-        if target.value == value:
+        if target.value == _value_of(new):
             new = new._replace(valid_from=new.valid_from or target.valid_from)
         elif not new.replaces:
             at = until.replace(microsecond=0)
 
     new = new._replace(key=target.key)
     outcome = Outcome(new, at, "UPDATE", new.decided_by, "UPDATES", target)
-    is_latest = _rank_of(outcome) >= (stated_at(target), target.value)
-    return outcome._replace(is_in_force=is_latest or target.value == value)
+    is_in_force = _is_latest(outcome, target) or target.value == _value_of(new)
+    return outcome._replace(is_in_force=is_in_force)
 
 
-def _rank_of(outcome: Outcome) -> tuple[datetime, str]:
-    """Return what the versions of a key are ordered by, as `FactVersion.rank` does."""
-    return outcome.at, _value_of(outcome.new)
+def _is_latest(outcome: Outcome, target: Fact) -> bool:
+    """Return whether a version is the latest one of its key, in the order of `FactVersion.rank`."""
+    rank = (outcome.at, _value_of(outcome.new))
+    return rank >= (stated_at(target), target.value)
+
+
+def _begins_in_note(outcome: Outcome, target: Fact) -> datetime:
+    """Return since when the value of a key that is in force holds, as its note will say.
+
+    If a later version has the same value, the note keeps the time of that one.
+    """
+    begins = outcome.new.valid_from or outcome.at
+    if _is_latest(outcome, target):
+        return begins
+    return target.valid_from or begins
 
 
 def reconcile_turn(
@@ -266,7 +241,7 @@ def _reconcile_statement(
 
     verdict = comparison.verdict
     if verdict.event == "DELETE":
-        return _forget_stated(new, known, at, comparison.target)
+        return forget_stated(new, known, at, comparison.target)
     if verdict.event == "NOOP" and comparison.target is not None:
         return _confirm(new, known, at, verdict.rule, comparison.target)
 
@@ -454,42 +429,3 @@ def as_stored(new: NewFact, at: datetime, in_doubt: Sequence[Fact] = ()) -> NewF
         valid_from=new.valid_from or at,
         valid_to=until,
     )
-
-
-# Forgetting
-
-
-def forget_topic(new: NewFact, topic: str, known: KnownFacts, at: datetime) -> Outcome:
-    """Return the outcome of a text that asks to forget all facts that name a topic."""
-    facts = facts_about(topic, known.facts)
-    reason = "" if facts else f"no fact is about {topic!r}"
-    return _forget(new, known, at, facts, reason)
-
-
-def _forget_stated(new: NewFact, known: KnownFacts, at: datetime, target: Fact | None) -> Outcome:
-    """Return the outcome of a text that asks to forget a statement; `target` is the fact with it.
-
-    It is None if no fact states that.
-    """
-    facts = [] if target is None else [target]
-    reason = "" if facts else "no fact matches"
-    return _forget(new, known, at, facts, reason)
-
-
-def _forget(
-    new: NewFact, known: KnownFacts, at: datetime, facts: Iterable[Fact], reason: str
-) -> Outcome:
-    """Return the outcome of a text that asks to forget some facts.
-
-    `reason` says why there are none, else it is "".
-    """
-    forgotten = []
-    reasons = [reason] if reason else []
-    for fact in facts:
-        if fact.problem:
-            reasons.append(fact.problem)
-        elif known.is_protected(fact):
-            reasons.append("a web page cannot withdraw what the user stated")
-        else:
-            forgotten.append(fact)
-    return Outcome(new, at, "DELETE", _FORGET_RULE, forgotten=forgotten, not_forgotten=reasons)

@@ -10,7 +10,8 @@ from simplemem.features.fact import Fact, Slot
 from simplemem.features.facts.comparing import Comparison
 from simplemem.features.facts.known_facts import KnownFacts
 from simplemem.features.facts.new_fact import NewFact
-from simplemem.features.facts.reconciling import Outcome, reconcile, reconcile_turn
+from simplemem.features.facts.outcome import Outcome
+from simplemem.features.facts.reconciling import reconcile, reconcile_turn
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.facts.statement_rules import Verdict
 
