@@ -255,7 +255,8 @@ def _reconcile_statement(
         candidates=comparison.similar,
     )
     if verdict.event == "ADD" and not _is_over(new, at):
-        outcome = _follow_model(outcome, [each for each in rulings if known.holds(each.target)])
+        applicable = [ruling for ruling in rulings if known.holds(ruling.target)]
+        outcome = _follow_model(outcome, applicable)
     return _with_own_note(outcome, known)
 
 
@@ -284,12 +285,14 @@ def _replace_named(
     first = named[0]
     replaced = [fact for fact in named if known.may_be_replaced(fact)]
 
-    found = comparison.target
-    if found is not None and (found in named or not known.may_be_replaced(found)):
-        found = None
+    # What the rules say that the statement is about, beside the facts that its author names.
+    other = comparison.target
+    if other is not None and (other in named or not known.may_be_replaced(other)):
+        other = None
+
     is_stated = comparison.verdict.event == "NOOP"
-    if found is not None and is_stated and first in replaced:
-        outcome = _restate(new, known, at, rule, found)
+    if other is not None and is_stated and first in replaced:
+        outcome = _restate(new, known, at, rule, other)
         begins = outcome.new.valid_from or at
         return outcome._replace(
             event="UPDATE",
@@ -298,10 +301,16 @@ def _replace_named(
             superseded=_superseded(replaced, begins, at),
         )
 
-    if found is not None and comparison.verdict.relation == "UPDATES":
-        replaced.append(found)
+    if other is not None and comparison.verdict.relation == "UPDATES":
+        replaced.append(other)
     outcome = Outcome(
-        new, at, "UPDATE", rule, "UPDATES", target=first, candidates=comparison.similar
+        new,
+        at,
+        "UPDATE",
+        rule,
+        relation="UPDATES",
+        target=first,
+        candidates=comparison.similar,
     )
     return _with_own_note(outcome, known, replaced)
 
@@ -346,7 +355,8 @@ def _follow_model(outcome: Outcome, rulings: Sequence[Ruling]) -> Outcome:
 
     The first ruling that replaces or extends a fact decides.
     """
-    outcome = outcome._replace(derived=[each for each in rulings if each.relation == "DERIVES"])
+    derived = [ruling for ruling in rulings if ruling.relation == "DERIVES"]
+    outcome = outcome._replace(derived=derived)
     for ruling in rulings:
         if ruling.relation != "DERIVES":
             return outcome._replace(
@@ -361,7 +371,7 @@ def _follow_model(outcome: Outcome, rulings: Sequence[Ruling]) -> Outcome:
 def _with_own_note(outcome: Outcome, known: KnownFacts, replaced: Sequence[Fact] = ()) -> Outcome:
     """Return the outcome of a statement that gets a note, with all that this does to known facts.
 
-    `replaced` are facts that it replaces, with or without the target.
+    `replaced` are facts that it replaces, beside the target of an update or with it.
     """
     outcome = _spare_target(outcome, known)
     target = outcome.target
