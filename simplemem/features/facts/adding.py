@@ -165,9 +165,9 @@ class FactAdder:
             if time is not None:
                 self._change_set.set(path, **{key: format_moment(time)})
 
-        known = self._known.get(path)
-        if known is not None:
-            self._known.put(replace(known, valid_from=new.valid_from, valid_to=new.valid_to))
+        restated = self._known.get(path)
+        if restated is not None:
+            self._known.put(replace(restated, valid_from=new.valid_from, valid_to=new.valid_to))
         for ended in outcome.ended:
             self._known.remove(ended.fact.path)
 

@@ -15,25 +15,27 @@ from simplemem.features.facts.outcome import Outcome
 _FORGET_RULE: Final = "rule:forget"
 
 
-def forget_topic(new: NewFact, topic: str, known: KnownFacts, at: datetime) -> Outcome:
+def forget_topic(new: NewFact, topic: str, known_facts: KnownFacts, at: datetime) -> Outcome:
     """Return the outcome of a text that asks to forget all facts that name a topic."""
-    facts = facts_about(topic, known.facts)
+    facts = facts_about(topic, known_facts.facts)
     reason = "" if facts else f"no fact is about {topic!r}"
-    return _forget(new, known, at, facts, reason)
+    return _forget(new, known_facts, at, facts, reason)
 
 
-def forget_stated(new: NewFact, known: KnownFacts, at: datetime, target: Fact | None) -> Outcome:
+def forget_stated(
+    new: NewFact, known_facts: KnownFacts, at: datetime, target: Fact | None
+) -> Outcome:
     """Return the outcome of a text that asks to forget what `target` states.
 
     It is None if no known fact states that.
     """
     facts = [] if target is None else [target]
     reason = "" if facts else "no fact matches"
-    return _forget(new, known, at, facts, reason)
+    return _forget(new, known_facts, at, facts, reason)
 
 
 def _forget(
-    new: NewFact, known: KnownFacts, at: datetime, facts: Iterable[Fact], reason: str
+    new: NewFact, known_facts: KnownFacts, at: datetime, facts: Iterable[Fact], reason: str
 ) -> Outcome:
     """Return the outcome of a text that asks to forget some facts.
 
@@ -44,7 +46,7 @@ def _forget(
     for fact in facts:
         if fact.problem:
             reasons.append(fact.problem)
-        elif known.is_protected(fact):
+        elif known_facts.is_protected(fact):
             reasons.append("a web page cannot withdraw what the user stated")
         else:
             forgotten.append(fact)

@@ -48,7 +48,7 @@ _NOT_COMPARED: Final = Comparison(Verdict("ADD"))  # of a fact with a key, found
 
 def reconcile(
     new: NewFact,
-    known: KnownFacts,
+    known_facts: KnownFacts,
     at: datetime,
     comparison: Comparison = _NOT_COMPARED,
     rulings: Iterable[Ruling] = (),
@@ -59,13 +59,13 @@ def reconcile(
     it before. The facts that the caller says are replaced (`new.replaces`) count more than both.
     """
     if new.key:
-        outcome = _reconcile_key(new, known, at)
+        outcome = _reconcile_key(new, known_facts, at)
     else:
-        outcome = _reconcile_statement(new, known, at, comparison, rulings)
+        outcome = _reconcile_statement(new, known_facts, at, comparison, rulings)
     if not outcome.is_in_force:
         return outcome  # it replaces nothing, whatever it names
 
-    known_ids = {fact.id for fact in known.with_ids(new.replaces)}
+    known_ids = {fact.id for fact in known_facts.with_ids(new.replaces)}
     unknown_ids = [id_ for id_ in new.replaces if id_ not in known_ids]
     return outcome._replace(unknown_ids=unknown_ids)
 
@@ -94,26 +94,26 @@ def _disputed(facts: Iterable[Fact], at: datetime) -> list[FactAt]:
 # Facts with a key
 
 
-def _reconcile_key(new: NewFact, known: KnownFacts, at: datetime) -> Outcome:
+def _reconcile_key(new: NewFact, known_facts: KnownFacts, at: datetime) -> Outcome:
     """Return what becomes of a fact with a key. It is stored whatever known facts state.
 
     Only the facts that the caller names are superseded: the earlier value of the key goes into the
     history of the same note. What the message says has changed is up to `reconcile_turn`.
     """
     ended = []
-    target = _earlier_version(new, known.versions)
+    target = _earlier_version(new, known_facts.versions)
     if target is not None and new.valid_from is not None and _is_plan(new, target, at):
         ended.append(FactAt(target, new.valid_from))
         new = _under_key_of_plan(new, new.valid_from)
-        target = _earlier_version(new, known.versions)
+        target = _earlier_version(new, known_facts.versions)
 
-    replaced = known.with_ids(new.replaces)
+    replaced = known_facts.with_ids(new.replaces)
     if target is None:
         superseded = _superseded(replaced, new.valid_from or at, at)
         return Outcome(new, at, "ADD", new.decided_by, superseded=superseded, ended=ended)
 
     outcome = _as_version(new, target, at)._replace(ended=ended)
-    held = known.get(target.path)
+    held = known_facts.get(target.path)
     if held is not None and held.value == _value_of(new) and held not in replaced:
         outcome = outcome._replace(event="NOOP", relation=None)
     if outcome.is_in_force:
@@ -200,20 +200,20 @@ def _begins_in_note(outcome: Outcome, target: Fact) -> datetime:
 
 
 def reconcile_turn(
-    changes: Iterable[Change], ends: Mapping[str, datetime], known: KnownFacts, at: datetime
+    changes: Iterable[Change], ends: Mapping[str, datetime], known_facts: KnownFacts, at: datetime
 ) -> TurnOutcome:
     """Return what a turn says at a time of known facts, beside the facts that it states.
 
     `changes` are what its sentences say has changed, and `ends` the ends of facts by their ids. The
-    facts that the turn states must be marked as such in `known`.
+    facts that the turn states must be marked as such in `known_facts`.
     """
     ended = [
         FactAt(fact, ends[fact.id])
-        for fact in known.facts
-        if fact.id in ends and known.may_be_ended(fact)
+        for fact in known_facts.facts
+        if fact.id in ends and known_facts.may_be_ended(fact)
     ]
     over_paths = {fact.path for fact, end in ended if is_past(end, at)}
-    disputable = [fact for fact in known.disputable() if fact.path not in over_paths]
+    disputable = [fact for fact in known_facts.disputable() if fact.path not in over_paths]
     in_doubt = facts_put_in_doubt(changes, disputable, stated_subject)
     return TurnOutcome(ended, _disputed(in_doubt, at))
 
@@ -223,7 +223,7 @@ def reconcile_turn(
 
 def _reconcile_statement(
     new: NewFact,
-    known: KnownFacts,
+    known_facts: KnownFacts,
     at: datetime,
     comparison: Comparison,
     rulings: Iterable[Ruling],
@@ -235,15 +235,15 @@ def _reconcile_statement(
     if _is_over(new, at):
         comparison = _without_update(comparison)
 
-    named = known.with_ids(new.replaces)
+    named = known_facts.with_ids(new.replaces)
     if named:
-        return _replace_named(new, known, at, comparison, named)
+        return _replace_named(new, known_facts, at, comparison, named)
 
     verdict = comparison.verdict
     if verdict.event == "DELETE":
-        return forget_stated(new, known, at, comparison.target)
+        return forget_stated(new, known_facts, at, comparison.target)
     if verdict.event == "NOOP" and comparison.target is not None:
-        return _confirm(new, known, at, verdict.rule, comparison.target)
+        return _confirm(new, known_facts, at, verdict.rule, comparison.target)
 
     outcome = Outcome(
         new,
@@ -255,9 +255,9 @@ def _reconcile_statement(
         candidates=comparison.similar,
     )
     if verdict.event == "ADD" and not _is_over(new, at):
-        applicable = [ruling for ruling in rulings if known.holds(ruling.target)]
+        applicable = [ruling for ruling in rulings if known_facts.holds(ruling.target)]
         outcome = _follow_model(outcome, applicable)
-    return _with_own_note(outcome, known)
+    return _with_own_note(outcome, known_facts)
 
 
 def _is_over(new: NewFact, at: datetime) -> bool:
@@ -274,7 +274,11 @@ def _without_update(comparison: Comparison) -> Comparison:
 
 
 def _replace_named(
-    new: NewFact, known: KnownFacts, at: datetime, comparison: Comparison, named: Sequence[Fact]
+    new: NewFact,
+    known_facts: KnownFacts,
+    at: datetime,
+    comparison: Comparison,
+    named: Sequence[Fact],
 ) -> Outcome:
     """Return the outcome of a statement of which its author names the facts that it replaces.
 
@@ -283,16 +287,16 @@ def _replace_named(
     """
     rule = new.decided_by or AGENT
     first = named[0]
-    replaced = [fact for fact in named if known.may_be_replaced(fact)]
+    replaced = [fact for fact in named if known_facts.may_be_replaced(fact)]
 
     # What the rules say that the statement is about, beside the facts that its author names.
     other = comparison.target
-    if other is not None and (other in named or not known.may_be_replaced(other)):
+    if other is not None and (other in named or not known_facts.may_be_replaced(other)):
         other = None
 
     is_stated = comparison.verdict.event == "NOOP"
     if other is not None and is_stated and first in replaced:
-        outcome = _restate(new, known, at, rule, other)
+        outcome = _restate(new, known_facts, at, rule, other)
         begins = outcome.new.valid_from or at
         return outcome._replace(
             event="UPDATE",
@@ -312,16 +316,18 @@ def _replace_named(
         target=first,
         candidates=comparison.similar,
     )
-    return _with_own_note(outcome, known, replaced)
+    return _with_own_note(outcome, known_facts, replaced)
 
 
-def _restate(new: NewFact, known: KnownFacts, at: datetime, rule: str, restated: Fact) -> Outcome:
+def _restate(
+    new: NewFact, known_facts: KnownFacts, at: datetime, rule: str, restated: Fact
+) -> Outcome:
     """Return the outcome of a statement that a known fact states already.
 
     That fact gets the times that an agent says. It holds no more if it is over by then.
     """
     has_times = new.valid_from is not None or new.valid_to is not None
-    takes_times = new.decided_by == AGENT and has_times and known.may_be_replaced(restated)
+    takes_times = new.decided_by == AGENT and has_times and known_facts.may_be_replaced(restated)
     ended = []
     if takes_times and new.valid_to is not None and _is_over(new, at):
         ended.append(FactAt(restated, new.valid_to))
@@ -343,10 +349,12 @@ def _restate(new: NewFact, known: KnownFacts, at: datetime, rule: str, restated:
     )
 
 
-def _confirm(new: NewFact, known: KnownFacts, at: datetime, rule: str, restated: Fact) -> Outcome:
+def _confirm(
+    new: NewFact, known_facts: KnownFacts, at: datetime, rule: str, restated: Fact
+) -> Outcome:
     """Return the outcome of a statement that only says again what a known fact states."""
-    in_doubt = [fact for fact in _facts_in_doubt(new, known, at) if fact is not restated]
-    outcome = _restate(new, known, at, rule, restated)
+    in_doubt = [fact for fact in _facts_in_doubt(new, known_facts, at) if fact is not restated]
+    outcome = _restate(new, known_facts, at, rule, restated)
     return outcome._replace(disputed=_disputed(in_doubt, at))
 
 
@@ -368,18 +376,20 @@ def _follow_model(outcome: Outcome, rulings: Sequence[Ruling]) -> Outcome:
     return outcome
 
 
-def _with_own_note(outcome: Outcome, known: KnownFacts, replaced: Sequence[Fact] = ()) -> Outcome:
+def _with_own_note(
+    outcome: Outcome, known_facts: KnownFacts, replaced: Sequence[Fact] = ()
+) -> Outcome:
     """Return the outcome of a statement that gets a note, with all that this does to known facts.
 
     `replaced` are facts that it replaces, beside the target of an update or with it.
     """
-    outcome = _spare_target(outcome, known)
+    outcome = _spare_target(outcome, known_facts)
     target = outcome.target
     if outcome.relation == "UPDATES" and target is not None and target not in replaced:
         replaced = [target, *replaced]
 
     at = outcome.at
-    in_doubt = _facts_in_doubt(outcome.new, known, at)
+    in_doubt = _facts_in_doubt(outcome.new, known_facts, at)
     new = as_stored(outcome.new, at, in_doubt)
     doubtful = [fact for fact in in_doubt if fact is not target and fact not in replaced]
     candidates = []
@@ -393,14 +403,14 @@ def _with_own_note(outcome: Outcome, known: KnownFacts, replaced: Sequence[Fact]
     )
 
 
-def _spare_target(outcome: Outcome, known: KnownFacts) -> Outcome:
+def _spare_target(outcome: Outcome, known_facts: KnownFacts) -> Outcome:
     """Return an outcome that replaces no fact which must stay: the new one is added beside it.
 
     That fact is then the first candidate, so that the user may compare the two.
     """
     target = outcome.target
     is_replacing = outcome.relation == "UPDATES"
-    if target is None or not is_replacing or known.may_be_replaced(target):
+    if target is None or not is_replacing or known_facts.may_be_replaced(target):
         return outcome
     return outcome._replace(
         event="ADD",
@@ -410,11 +420,11 @@ def _spare_target(outcome: Outcome, known: KnownFacts) -> Outcome:
     )
 
 
-def _facts_in_doubt(new: NewFact, known: KnownFacts, at: datetime) -> list[Fact]:
+def _facts_in_doubt(new: NewFact, known_facts: KnownFacts, at: datetime) -> list[Fact]:
     """Return the known facts that a statement puts in doubt; none if it is over."""
     if _is_over(new, at):
         return []
-    return facts_disputed_by(new, known.disputable(), at)
+    return facts_disputed_by(new, known_facts.disputable(), at)
 
 
 def as_stored(new: NewFact, at: datetime, in_doubt: Sequence[Fact] = ()) -> NewFact:
