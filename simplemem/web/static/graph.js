@@ -25,7 +25,7 @@ choices.querySelector(".apply").hidden = true;
 
 const view = new GraphView(canvas, {
   onSelect: select,
-  onOpen: (note) => location.assign(addressOf(graph.names[note])),
+  onOpen: (note) => location.assign(noteUrl(graph.names[note])),
   onHold: (note, x, y) => layout?.postMessage({ hold: note, x, y }),
   onRelease: (note) => layout?.postMessage({ release: note }),
   coveredHeight: () => legend.offsetHeight,
@@ -173,7 +173,7 @@ function search() {
 function listEntry(note) {
   const entry = document.createElement("li");
   const link = element("a", graph.labels[note]);
-  link.href = addressOf(graph.names[note]);
+  link.href = noteUrl(graph.names[note]);
   link.title = graph.names[note];
   link.addEventListener("focus", () => view.hover(note));
   link.addEventListener("blur", () => view.hover(-1));
@@ -191,7 +191,7 @@ function select(note) {
   if (note < 0) return;
   const name = graph.names[note];
   const open = element("a", "Open");
-  open.href = addressOf(name);
+  open.href = noteUrl(name);
   const around = element("a", "Its neighbours");
   around.href = `${prefix}/graph?note=${encodeURIComponent(name.toWellFormed())}&depth=2`;
   const close = element("button", "×");
@@ -215,10 +215,6 @@ function element(tag, text) {
 
 function lastPart(name) {
   return name.slice(name.lastIndexOf("/") + 1);
-}
-
-function addressOf(name) {
-  return `${prefix}/note/${name.toWellFormed().split("/").map(encodeURIComponent).join("/")}`;
 }
 
 // --- events

@@ -74,7 +74,7 @@
 
   function linkTo(name) {
     const link = document.createElement("a");
-    link.href = `${vault}/note/${name.split("/").map(encodeURIComponent).join("/")}`;
+    link.href = noteUrl(name);
     link.textContent = name;
     return link;
   }
