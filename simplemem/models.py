@@ -136,6 +136,9 @@ class AuthorArgs(TypedDict, total=False):
     sources: Sequence[str]
 
 
+OWNER = "owner"
+"""The name of the person to whom a vault belongs, and of the token that allows everything."""
+
 AUTHOR_SEPARATOR = ": "
 """Stands between the name of a token and that of the client that uses it: "ida: claude-ai 1.2".
 

@@ -202,7 +202,8 @@ class _Handlers:
         Otherwise, returns the answer to the call: the question to the user, or an error. A server
         that emulates another one never asks.
         """
-        if self._profile.known_as is not None or not tool.writes or not can_ask(ctx):
+        may_need_question = tool.question is not None or tool.deletes
+        if self._profile.known_as is not None or not may_need_question or not can_ask(ctx):
             return None
         try:
             ask = partial(question_of, tool, self._executor, params.arguments)

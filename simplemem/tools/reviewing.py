@@ -13,7 +13,7 @@ from pydantic import Field
 
 from simplemem.errors import NotFound
 from simplemem.features.services import ReviewService
-from simplemem.models import AUTHOR_SEPARATOR
+from simplemem.models import AUTHOR_SEPARATOR, OWNER
 from simplemem.tools import render
 from simplemem.tools.arguments import Name, about, clamp
 from simplemem.tools.history import undo_change
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simplemem.features.review.inbox import ChangedLine, InboxGroup, ReviewItem
     from simplemem.store import EnhancedStore
 
-_OWNER: Final = "owner"
 _MAX_LINE: Final = 300
 _MARKS: Final = {"added": "+", "removed": "-", "same": ""}
 
@@ -102,7 +101,7 @@ def _person(caller: Caller) -> str:
     token_name, separator, _ = caller["who"].partition(AUTHOR_SEPARATOR)
     is_over_mcp = "session" in caller
     if is_over_mcp and not separator:
-        return _OWNER
+        return OWNER
     return token_name
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from simplemem.web.highlights import mark_words
-from simplemem.web.markdown.addresses import canvas_url, link_of
+from simplemem.web.markdown.addresses import canvas_url, edit_url, link_of, page_url
 from simplemem.web.static_files import static_url
 
 if TYPE_CHECKING:
@@ -82,25 +82,15 @@ def _environment() -> Environment:
     environment.globals["mark_words"] = mark_words
     environment.globals["canvas_url"] = canvas_url
     environment.globals["note_url"] = link_of
-    environment.globals["page_url"] = _page_url
+    environment.globals["page_url"] = page_url
     environment.globals["static_url"] = static_url
     environment.globals["tag_url"] = _tag_url
     return environment
 
 
-def edit_url(prefix: str, name: str) -> str:
-    """Return the path of the form that changes a note."""
-    return f"{prefix}/edit/{quote(name, errors='surrogateescape')}"
-
-
-def _page_url(prefix: str, page: str, name: str) -> str:
-    """Return the path of a page about a note, such as `move`."""
-    return f"{prefix}/{page}/{quote(name, errors='surrogateescape')}"
-
-
 def _history_url(prefix: str, name: str) -> str:
     """Return the path of the history of a note."""
-    return f"{prefix}/history/{quote(name, errors='surrogateescape')}"
+    return page_url(prefix, "history", name)
 
 
 def _graph_url(prefix: str, name: str) -> str:

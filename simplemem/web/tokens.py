@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
-from simplemem.models import AUTHOR_SEPARATOR, is_called
+from simplemem.models import AUTHOR_SEPARATOR, OWNER, is_called
 from simplemem.note.dates import now
 from simplemem.note.scopes import check_scope, folder_of
 from simplemem.settings.files import read_bounded, user_config_path
@@ -32,7 +32,6 @@ SCOPES: Final[tuple[str, ...]] = get_args(Scope)
 _MAX_FILE_BYTES: Final = 1_000_000
 _MAX_NAME: Final = 60
 _MIN_OWNER_TOKEN: Final = 16
-_OWNER: Final = "owner"
 _TUPLE_FIELDS: Final = ("scopes", "vaults", "folders")
 
 
@@ -164,7 +163,7 @@ class Tokens:
         self.path = folder / "tokens.json"
         self._owner: Grant | None = None
         if owner_token:
-            self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner_token))
+            self._owner = Grant(OWNER, SCOPES, sha256=digest(owner_token))
         # The time and the size of the file when it was read; None if it must be read again.
         self._read_state: tuple[int, int] | None = None
         self._grants: tuple[Grant, ...] = ()
@@ -311,9 +310,9 @@ def _check_name(name: str) -> None:
 
     It has 1 to 60 printable characters, is not the owner's, and has no colon before a space.
     """
-    if name.strip().casefold() == _OWNER:
+    if name.strip().casefold() == OWNER:
         hint = "The server creates the owner's token. Choose another name, such as laptop."
-        raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
+        raise Invalid(f"{OWNER!r} is reserved for the owner's own token", hint=hint)
 
     if not name.isprintable() or not 0 < len(name) <= _MAX_NAME:
         hint = f"Use 1 to {_MAX_NAME} characters, such as laptop."

@@ -48,24 +48,32 @@ class Destination:
         return media_type_of(self.path) is not None
 
 
+def page_url(prefix: str, page: str, name: str) -> str:
+    """Return the address of a page about a note or a file, such as `move`. Slashes stay.
+
+    `prefix` is that of the vault.
+    """
+    return f"{prefix}/{page}/{quote(name, safe='/', errors='surrogateescape')}"
+
+
 def link_of(prefix: str, name: str) -> str:
-    """Return the path of a note on the page. `prefix` is that of the vault."""
-    return f"{prefix}/note/{_quote(name)}"
+    """Return the address of a note on the page."""
+    return page_url(prefix, "note", name)
 
 
 def file_url(prefix: str, path: str) -> str:
     """Return the address of an image of the vault."""
-    return f"{prefix}/file/{_quote(path)}"
+    return page_url(prefix, "file", path)
 
 
 def canvas_url(prefix: str, path: str) -> str:
     """Return the address of the page of a canvas."""
-    return f"{prefix}/canvas/{_quote(path)}"
+    return page_url(prefix, "canvas", path)
 
 
 def edit_url(prefix: str, name: str) -> str:
     """Return the address at which a note is edited, or created."""
-    return f"{prefix}/edit/{_quote(name)}"
+    return page_url(prefix, "edit", name)
 
 
 def media_type_of(path: str) -> str | None:
@@ -145,8 +153,3 @@ def _without_ending(path: str) -> str:
     if path[-3:].lower() == ".md":
         return path[:-3]
     return path
-
-
-def _quote(path: str) -> str:
-    """Return a path as a part of an address. Slashes stay."""
-    return quote(path, safe="/", errors="surrogateescape")

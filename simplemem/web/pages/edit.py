@@ -20,12 +20,11 @@ from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememErr
 from simplemem.note.line_ends import restore_line_ends, text_for_form
 from simplemem.note.names import name_of
 from simplemem.note.words import format_count
-from simplemem.web.markdown.addresses import link_of
+from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import author_of, read_form, show_page, show_part
 from simplemem.web.problem_documents import Json, status_of
 from simplemem.web.rendering import Renderer
-from simplemem.web.templating import edit_url
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 

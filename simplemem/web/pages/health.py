@@ -15,7 +15,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.note.names import name_of
 from simplemem.web.checkup import Checkups
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import author_of, can_write, read_form, show_page
+from simplemem.web.pages.responses import author_of, read_form, show_page
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
@@ -72,7 +72,6 @@ async def _show_problems(
         fix_count=0 if plan is None else len(plan.changes),
         fixed=request.query_params.get("fixed", ""),
         version=request.query_params.get("version", ""),
-        can_fix=can_write(view, grant),
         name_of=name_of,
     )
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from simplemem.errors import Invalid
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, author_of, can_write, read_form, show_page
+from simplemem.web.pages.responses import ask, author_of, read_form, show_page
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
@@ -45,7 +45,6 @@ async def _show_history(request: Request, view: VaultView, grant: Grant) -> Resp
         name=name,
         entries=entries,
         message=request.query_params.get("result", "")[:_MAX_MESSAGE],
-        can_write=can_write(view, grant),
     )
 
 

@@ -13,12 +13,11 @@ from starlette.routing import Route
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.note.names import path_of
-from simplemem.web.markdown.addresses import link_of
+from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.edit import check_vault_is_writable, write
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, author_of, can_write, read_form, show_page
 from simplemem.web.problem_documents import status_of
-from simplemem.web.templating import edit_url
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 

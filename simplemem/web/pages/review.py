@@ -108,7 +108,6 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         query_string=_query_string(fields),
         next_page=_next_page(inbox, fields),
         message=fields.get("result", "")[:_MAX_MESSAGE],
-        can_write=can_write(view, grant),
     )
 
 
@@ -160,7 +159,6 @@ async def _show_item(
         layout=layout,
         query_string="",
         message=request.query_params.get("result", "")[:_MAX_MESSAGE],
-        can_write=can_write(view, grant),
     )
 
 

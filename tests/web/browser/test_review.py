@@ -9,12 +9,12 @@ from typing import Any, Literal
 import anyio
 import httpx2
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.sync_api import Locator, Page, expect
 
 from tests.web.browser.conftest import PHONE_WIDTH, OpenPage
+from tests.web.browser.test_accessibility import findings_of
 from tests.web.conftest import Served
 
 pytestmark = pytest.mark.slow
@@ -241,6 +241,5 @@ def test_axe_finds_nothing_in_the_review_and_it_fits_the_screen(
     for path in ("", f"/review/{version}", f"/review/{version}?layout=side"):
         if path:
             page.goto(f"http://127.0.0.1:{server.port}{path}")
-        violations = Axe().run(page).response["violations"]
-        assert [f"{found['id']}: {found['nodes'][0]['html']}" for found in violations] == []
+        assert findings_of(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
