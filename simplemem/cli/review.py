@@ -13,11 +13,12 @@ import typer
 from simplemem.cli.command import WHO, Answer, can_ask, command, finish, opened, show
 from simplemem.cli.options import WHEN, VaultOption, argument, default_group, flag, option
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
+from simplemem.models import OWNER
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.features.proposals.proposal import Proposal
-    from simplemem.features.review.inbox import ActionResult, ReviewItem
+    from simplemem.features.proposals.proposal import Decided, Proposal
+    from simplemem.features.review.inbox import ActionResult, InboxFilter, ReviewItem
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -28,7 +29,6 @@ _review = default_group(
     "Review what agents changed or propose.",
     "$ simplemem review\n$ simplemem review keep v12\n$ simplemem review accept 'Plan 1a2b3c4d'",
 )
-_PERSON = "owner"  # whose review it is; the owner's token on the page has the same name
 _MAX_ITEMS = 1000
 _KEYS = "k keep, u undo, s skip, q quit"
 _PROPOSAL_KEYS = "a accept, d decline, s skip, q quit"
@@ -62,28 +62,43 @@ def list_review(
     $ simplemem review list --agent claude-ai --since yesterday"""
     from simplemem.features.proposals.service import proposals_of
     from simplemem.features.review.inbox import InboxFilter
-    from simplemem.features.review.service import review_of
 
     with opened(vault) as store:
         decided = proposals_of(store).carry_out_ticked()
         proposals = proposals_of(store).list()
         conditions = InboxFilter(
-            _PERSON, agent, folder, since, only_unreviewed=not everything, limit=_MAX_ITEMS
+            OWNER, agent, folder, since, only_unreviewed=not everything, limit=_MAX_ITEMS
         )
-        inbox = review_of(store).inbox(conditions)
-        items = [item for group in inbox.groups for item in group.items]
-        items = [item for item in items if item.name not in {each.name for each in proposals}]
+        items = _list_items(store, conditions, proposals)
         is_empty = not items and not proposals
         if can_ask() and not no_questions and not is_empty:
             return _ask_about_all(store, proposals, items)
 
+    return _list_answer(decided, proposals, items)
+
+
+def _list_items(
+    store: EnhancedStore, conditions: InboxFilter, proposals: Sequence[Proposal]
+) -> list[ReviewItem]:
+    """Return the items of the inbox, without the notes of the proposals themselves."""
+    from simplemem.features.review.service import review_of
+
+    names = {proposal.name for proposal in proposals}
+    groups = review_of(store).inbox(conditions).groups
+    return [item for group in groups for item in group.items if item.name not in names]
+
+
+def _list_answer(
+    decided: Sequence[Decided], proposals: Sequence[Proposal], items: Sequence[ReviewItem]
+) -> Answer:
+    """Return the list of proposals and items, with the proposals that were just decided."""
     facts = {
         "decided": [each.as_dict() for each in decided],
         "proposals": [proposal.as_dict() for proposal in proposals],
         "items": [item.as_dict() for item in items],
         "left": sum(item.is_open for item in items),
     }
-    if is_empty:
+    if not items and not proposals:
         return Answer(facts, [[("Nothing to review.", "green")]])
     rows = [_proposal_row(proposal) for proposal in proposals]
     rows += [_item_row(item) for item in items]
@@ -259,7 +274,7 @@ def _keep(store: EnhancedStore, versions: Sequence[str]) -> Answer:
     """Keep changes, and return what was done."""
     from simplemem.features.review.service import review_of
 
-    return _results_answer(review_of(store).keep(versions, _PERSON))
+    return _results_answer(review_of(store).keep(versions, OWNER))
 
 
 def _undo(store: EnhancedStore, versions: Sequence[str]) -> Answer:

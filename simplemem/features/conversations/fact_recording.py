@@ -141,17 +141,29 @@ class FactRecorder:
         Those that the turn itself puts in doubt are named under the id of the turn, unless they are
         candidates of a new fact.
         """
+        reviews = self._reviews_of_new(stored_facts)
+        named = {candidate["id"] for review in reviews for candidate in review["candidates"]}
+        unnamed = [fact for fact in doubtful if fact.id not in named]
+        self._result.needs_review += reviews
+
+        review = review_of_doubt(self._turn.id, unnamed)
+        if review is not None:
+            self._result.needs_review.append(review)
+
+    def _reviews_of_new(self, stored_facts: Sequence[StoredFact]) -> list[ReviewRequest]:
+        """Return which earlier facts each new one may replace by its name, if any.
+
+        A fact that is only stated again replaces none.
+        """
         in_force = {item.path: item.outcome for item in stored_facts if item.outcome.is_in_force}
         others = [fact for fact in self._known.facts if fact.path not in in_force]
         facts = {fact.path: fact for fact in self._notes.facts_after(self._change_set)}
-        named = set[str]()
+        reviews = []
         for path, outcome in in_force.items():
             is_restated = outcome.event == "NOOP" and self._known.get(path) is not None
-            review = None if is_restated else review_by_name(facts[path], others)
+            if is_restated:
+                continue
+            review = review_by_name(facts[path], others)
             if review is not None:
-                named.update(candidate["id"] for candidate in review["candidates"])
-                self._result.needs_review.append(review)
-
-        review = review_of_doubt(self._turn.id, [old for old in doubtful if old.id not in named])
-        if review is not None:
-            self._result.needs_review.append(review)
+                reviews.append(review)
+        return reviews

@@ -22,26 +22,26 @@ class KnownFacts:
         facts: Iterable[Fact],
         *,
         is_outside: bool = False,
-        told_at: datetime | None = None,
+        turn_at: datetime | None = None,
         stated_paths: Iterable[str] = (),
     ) -> None:
         """Take the facts that hold.
 
         `is_outside` says that the new facts are not in the user's words: they are from a web page.
-        `told_at` is the time of a turn, which may be dated back; None for now. `stated_paths` are
+        `turn_at` is the time of a turn, which may be dated back; None for now. `stated_paths` are
         those of the facts that the same call stated before.
         """
         self.versions: Sequence[Fact] = ()  # all facts with a key, also those that hold no more
         self._facts = {fact.path: fact for fact in facts}
         self._is_outside = is_outside
-        self._told_at = told_at
+        self._turn_at = turn_at
         self._stated_paths = set(stated_paths)
 
     @classmethod
     def at_turn(cls, facts: Iterable[Fact], at: datetime) -> Self:
         """Take the facts that hold at the time of a turn, without those that were stated later."""
         earlier = [fact for fact in facts if stated_at(fact) <= at]
-        return cls(earlier, told_at=at)
+        return cls(earlier, turn_at=at)
 
     @property
     def facts(self) -> list[Fact]:
@@ -96,7 +96,7 @@ class KnownFacts:
         A fact of a conversation that was stated at the very time of a turn, or later, is not
         disputed by the turn.
         """
-        is_earlier = self._told_at is None or stated_at(fact) < self._told_at
+        is_earlier = self._turn_at is None or stated_at(fact) < self._turn_at
         return is_earlier and self.may_be_ended(fact)
 
     def disputable(self) -> list[Fact]:
