@@ -12,7 +12,9 @@ from typing import Final, NamedTuple, Unpack
 
 from simplemem.errors import Unreadable
 from simplemem.features.answers import ScopeProfile
-from simplemem.features.conversations.profile import PROFILE, Trait, with_traits
+from simplemem.features.conversations.profile import PROFILE
+from simplemem.features.conversations.profile_edits import with_traits
+from simplemem.features.conversations.trait_reading import Trait
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
 from simplemem.features.facts.service import FactService

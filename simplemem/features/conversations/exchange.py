@@ -18,8 +18,8 @@ from simplemem.features.agent_statements import (
     AgentStatements,
     check_statements,
 )
-from simplemem.features.conversations.profile import Trait, read_traits
 from simplemem.features.conversations.topic import Turn
+from simplemem.features.conversations.trait_reading import Trait, read_traits
 from simplemem.features.fact import EPOCH
 from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.reader import read_text

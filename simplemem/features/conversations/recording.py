@@ -13,11 +13,8 @@ from simplemem.features.conversations.fact_recording import FactRecorder
 from simplemem.features.conversations.labels import label_of_exchanges
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.patterns import keywords_of
-from simplemem.features.conversations.profile import (
-    PROFILE,
-    with_disputes,
-    with_traits,
-)
+from simplemem.features.conversations.profile import PROFILE
+from simplemem.features.conversations.profile_edits import with_disputes, with_traits
 from simplemem.features.conversations.router import Decision
 from simplemem.features.conversations.topic import (
     Topic,

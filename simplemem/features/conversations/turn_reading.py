@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.features.agent_statements import AGENT, read_limit
 from simplemem.features.conversations.exchange import MAX_LABEL, EndedFact, Exchange
-from simplemem.features.conversations.profile import Trait
+from simplemem.features.conversations.trait_reading import Trait
 from simplemem.features.conversations.turn_question import TurnQuestion, texts_of_traits
 from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.stated import StatedFact, key_of, name_of_fact

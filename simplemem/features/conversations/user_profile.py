@@ -23,9 +23,9 @@ from simplemem.features.changes import (
     read_change,
     subject_of,
 )
-from simplemem.features.conversations.profile import read_traits
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.trait_reading import read_traits
 from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current, is_past

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Final
 
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
-from simplemem.features.conversations.profile import Trait
+from simplemem.features.conversations.trait_reading import Trait
 from simplemem.features.fact import Fact, Slot
 from simplemem.features.facts.language import MAX_READ
 from simplemem.features.facts.memory_type import memory_type_of

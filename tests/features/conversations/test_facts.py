@@ -13,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.features.conversations.fact_search import find_facts
-from simplemem.features.conversations.profile import (
-    Profile,
-    read_profile,
-    read_traits,
-    severity_of,
-    with_traits,
-)
+from simplemem.features.conversations.profile import Profile, read_profile
+from simplemem.features.conversations.profile_edits import with_traits
+from simplemem.features.conversations.trait_reading import read_traits, severity_of
 from simplemem.features.fact import Fact
 from simplemem.features.facts.key_notes import (
     FactVersion,

@@ -12,17 +12,13 @@ from embedding_service import failing
 
 from simplemem.features.answers import UserProfile
 from simplemem.features.conversations.exchange import new_exchange
-from simplemem.features.conversations.profile import (
-    Trait,
-    current_profile,
-    read_profile,
-    read_traits,
-    with_traits,
-)
+from simplemem.features.conversations.profile import current_profile, read_profile
+from simplemem.features.conversations.profile_edits import with_traits
 from simplemem.features.conversations.service import (
     ConversationService,
     conversation_service,
 )
+from simplemem.features.conversations.trait_reading import Trait, read_traits
 from simplemem.features.conversations.user_profile import describe_user
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, Read
