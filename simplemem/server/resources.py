@@ -55,7 +55,7 @@ _TOO_MANY = (
     " subscribe to memory://changes, which reports every change."
 )
 _ANY_CHANGE = ""  # the key of a URI that every change concerns
-_NOTIFY_SECONDS = 0.5  # that a client which does not read delays the notification of others
+SLOW_CLIENT_SECONDS = 0.5  # that a client which does not read delays the others
 # Stands for the list itself. Every change changes the list, which is sorted by time and has sizes.
 _LIST_URI = ""
 _MARKDOWN = "text/markdown"
@@ -223,7 +223,8 @@ class Resources:
     """Answers `resources/*` and notifies subscribers.
 
     `is_graph` says that the only resource is the knowledge graph, and `has_users` that calls of
-    tools name a user.
+    tools name a user. A client that does not read delays the notification of the others by
+    `slow_client_seconds` at most.
 
     A client is notified of each URI once, however often it changes before the client reads the
     notification. A subscriber of the graph is notified of each change made by this server before
@@ -237,8 +238,10 @@ class Resources:
         is_graph: bool = False,
         has_users: bool = False,
         sessions: Sessions | None = None,
+        slow_client_seconds: float = SLOW_CLIENT_SECONDS,
     ) -> None:
         self._executor = executor
+        self._slow_client_seconds = slow_client_seconds
         self._sessions = sessions or Sessions()
         self._is_graph = is_graph
         self._has_users = has_users
@@ -557,8 +560,8 @@ class Resources:
     async def _publish(self, uri: str) -> None:
         """Notify the clients of one URI.
 
-        A client that does not read delays the others by half a second at most. While a notification
-        of the URI is being sent to a client, the client gets no second one.
+        Waits `slow_client_seconds` at most for clients that do not read. A client to which a
+        notification of the URI is being sent gets no second one.
         """
         event: ServerEvent = ResourceUpdated(uri)
         if uri == _LIST_URI:
@@ -574,7 +577,7 @@ class Resources:
             self._sending[key] = task
             task.add_done_callback(lambda _, key=key: self._sending.pop(key))
         if self._sending:
-            await asyncio.wait([*self._sending.values()], timeout=_NOTIFY_SECONDS)
+            await asyncio.wait([*self._sending.values()], timeout=self._slow_client_seconds)
 
     async def changed_here(self) -> None:
         """Notify the subscribers of the graph that a tool call has changed it.
