@@ -135,6 +135,36 @@ def test_a_fact_with_several_other_numbers_is_one_fact() -> None:
     assert in_doubt("Weight 81 kg, pulse 62, sugar 98.", fact, "I have 2 cats in Rome.") == [fact]
 
 
+@pytest.mark.parametrize(
+    ("fact", "statement"),
+    [
+        ("The TSH is 3.1", "The TSH is 2.2"),
+        ("The TSH is 3.1.", "The TSH is 2.2."),
+        ("La TSH en 3,1.", "La TSH en 3,4."),
+        ("The pulse is 71, the sugar is 112.", "The sugar is 98."),
+    ],
+)
+def test_another_number_of_what_was_measured_puts_the_earlier_one_in_doubt(
+    fact: str, statement: str
+) -> None:
+    assert in_doubt(statement, fact, "I have 2 cats in Rome.") == [fact]
+
+
+@pytest.mark.parametrize(
+    ("fact", "statement"),
+    [
+        ("The TSH is 3.1.", "The TSH is 3.1."),
+        ("The TSH is 3.1.", "The LDL is 2.2."),
+        ("Die Praxis ist am 4. Mai zu.", "Die Praxis ist am 6. Juni zu."),
+        ("The table is 4, room 5.", "The table is 4."),
+    ],
+)
+def test_the_same_number_and_that_of_another_thing_put_nothing_in_doubt(
+    fact: str, statement: str
+) -> None:
+    assert in_doubt(statement, fact) == []
+
+
 @pytest.mark.parametrize("fact", ["Entro el 4 de mayo.", "Entro el 18 de mayo."])
 def test_of_two_numbers_behind_one_word_either_may_be_the_new_one(fact: str) -> None:
     assert in_doubt("No entro el 4 de mayo, entro el 18 de mayo.", fact) == [fact]

@@ -16,8 +16,11 @@ from simplemem.note.stems import stem
 _MAX_READ: Final = 400  # characters of a statement
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
-# A word, up to two short ones, and a number: "the TSH is 3.1".
-_MEASURED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
+# A word, up to two short ones, and a number: "the TSH is 3.1". It is a lookahead, so that all words
+# before a number are found. The stop of the sentence may follow, but not that of "4. Mai".
+_MEASURED: Final = re.compile(
+    r"\b(?=([^\W\d_]{3,}) (?:[^\s\d]{1,5} ){0,2}(\d++(?:[.,]\d++)*+)(?![:/-]|\.(?!\s*$)))"
+)
 # "131/84" and "148 over 94": two numbers of one measurement, such as a blood pressure.
 _PAIR: Final = re.compile(
     r"(?<![\d/.,])([89]\d|[12]\d\d)(?:/| (?:over|zu|sobre|sur) )(\d{2,3})(?![\d/])"
@@ -59,15 +62,17 @@ def numbers_in(statement: str) -> frozenset[str]:
 def measured_in(statement: str) -> frozenset[tuple[str, str]]:
     """Return the words of a statement behind which a number stands, as stems, and the numbers.
 
-    The pairs of `pairs_in` are among them.
+    A number has one word: of those that stand before it, the first that may name something. The
+    pairs of `pairs_in` are among them.
     """
     text = beginning_of(statement)
     cues = language_of(text)
-    measured = set(pairs_in(statement))
-    for word, number in _MEASURED.findall(text):
+    words_by_start: dict[int, tuple[str, str]] = {}
+    for match in _MEASURED.finditer(text):
+        word, number = match.groups()
         if cues.names_something(word):
-            measured.add((stem(word, cues.stemmer), number))
-    return frozenset(measured)
+            words_by_start.setdefault(match.start(2), (stem(word, cues.stemmer), number))
+    return pairs_in(statement).union(words_by_start.values())
 
 
 def pairs_in(statement: str) -> frozenset[tuple[str, str]]:

@@ -9,7 +9,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
@@ -62,13 +62,26 @@ def _last_day(language: DayLanguage, plain: str, today: date) -> date | None:
     """Return the last day that a statement names, None if it names none, or is of the past."""
     for until in language.patterns["until"].finditer(plain):
         named = read_day_at(language, plain, until.end(), today)
-        if named is not None and _ends_then(language, plain, until.start(), named, today):
+        if named is None or named.day is None:
+            continue
+        if _ends_then(language, plain, until.start(), named, today):
             return named.day
 
-    for name in ("past", "again"):
-        if language.patterns[name].search(plain):
-            return None
-    return _end_of_period(language, plain, today) or _end_of_duration(language, plain, today)
+    if _has_any(language, ("past", "again"), plain):
+        return None
+    end = _end_of_period(language, plain, today)
+    if end is None:
+        end = _end_of_duration(language, plain, today)
+    return end
+
+
+def _has_any(language: DayLanguage, names: Iterable[str], plain: str) -> bool:
+    """Return whether a text has words that one of a language's patterns with these names finds."""
+    for name in names:
+        pattern = language.patterns[name]
+        if pattern.search(plain) is not None:
+            return True
+    return False
 
 
 def _ends_then(
@@ -79,20 +92,19 @@ def _ends_then(
     It does not if it is over already ("I was in Rome until Friday"), happens each week ("until
     Friday every week") or says that it is not that day ("not until Friday").
     """
-    patterns = language.patterns
     before = plain[:until_start]
-    if named.day >= today and patterns["past"].search(before):
+    is_ahead = named.day is not None and named.day >= today
+    if is_ahead and _has_any(language, ["past"], before):
         return False
-    if named.is_weekday and patterns["again"].search(plain):
+    if named.is_weekday and _has_any(language, ["again"], plain):
         return False
-    return patterns["not_then"].search(before) is None
+    return not _has_any(language, ["not_then"], before)
 
 
 def _last_appointed_day(language: DayLanguage, plain: str, today: date) -> date | None:
     """Return the last day of an appointment, None for what is past, repeated or begins then."""
-    for name in ("past", "again", "begins"):
-        if language.patterns[name].search(plain):
-            return None
+    if _has_any(language, ("past", "again", "begins"), plain):
+        return None
 
     days: list[date] = []
     end_of_name = 0
@@ -100,11 +112,15 @@ def _last_appointed_day(language: DayLanguage, plain: str, today: date) -> date 
         start = word.start()
         if start < end_of_name:
             continue
+
         named = read_day_at(language, plain, start, today)
         if named is None:
             continue
+
         end_of_name = named.end
-        if named.day >= today and _is_appointment(language, plain, start, named.end):
+        if named.day is None or named.day < today:
+            continue
+        if _is_appointment(language, plain, start, named.end):
             days.append(named.day)
     return max(days, default=None)
 
@@ -115,14 +131,18 @@ def _is_appointment(language: DayLanguage, plain: str, start: int, end: int) -> 
     That is so if it is due then, the day is a weekday with its date, or the text names a time of
     day or an event.
     """
-    patterns = language.patterns
     before = plain[:start]
-    if patterns["not_then"].search(before):
+    if _has_any(language, ["not_then"], before):
         return False
-    if patterns["due"].search(before) or patterns["dated_weekday"].match(plain, start):
+    if _has_any(language, ["due"], before):
         return True
+
+    dated_weekday = language.patterns["dated_weekday"].match(plain, start)
+    if dated_weekday is not None:
+        return True
+
     without_day = f"{before} , {plain[end:]}"
-    return any(patterns[name].search(without_day) for name in ("clock", "event"))
+    return _has_any(language, ("clock", "event"), without_day)
 
 
 def _end_of_period(language: DayLanguage, plain: str, today: date) -> date | None:
@@ -134,7 +154,8 @@ def _end_of_period(language: DayLanguage, plain: str, today: date) -> date | Non
     if match is None:
         return None
 
-    period = next(filter(None, match.groups()))
+    named_periods = [text for text in match.groups() if text]
+    period = named_periods[0]
     if language.units.get(period) == DAYS_PER_MONTH:
         return last_day_of_month(today.year, today.month)
     if period in language.two_weeks:
@@ -153,9 +174,14 @@ def _end_of_duration(language: DayLanguage, plain: str, today: date) -> date | N
 
     groups = {name: text for name, text in match.groupdict().items() if text}
     count_text = groups.get("count", "1")  # "for the next week" has no count
-    count = int(count_text) if count_text.isdigit() else language.numbers[count_text]
+    if count_text.isdigit():
+        count = int(count_text)
+    else:
+        count = language.numbers[count_text]
+
     unit = groups.get("unit") or groups["unit2"]
-    duration = timedelta(days=count * language.units[unit])
+    days_per_unit = language.units[unit]
+    duration = timedelta(days=count * days_per_unit)
     if duration > _MAX_DURATION:
         return None
     return today + duration

@@ -40,7 +40,7 @@ class NamedDay(NamedTuple):
     """A day that a text names, where its name ends, and whether it is only a weekday."""
 
     end: int
-    day: date
+    day: date | None  # None for a name of no day of the calendar, such as "February 31"
     is_weekday: bool
 
 
@@ -56,35 +56,31 @@ class _DayMatch:
 def read_day_at(language: DayLanguage, plain: str, start: int, today: date) -> NamedDay | None:
     """Return the day that a text names at an offset, None if no name begins there.
 
-    `plain` is the text in small letters, and `today` the day on which it was said.
+    The first form that fits decides: "February 31" is no day, and not the end of February. `plain`
+    is the text in small letters, and `today` the day on which it was said.
     """
     article = language.patterns["article"].match(plain, start)
     start_of_number = start if article is None else article.end()
     for pattern, read_day in _FORMS_IN_NUMBERS:
         match = pattern.match(plain, start_of_number)
-        named = _read_match(language, match, read_day, today)
-        if named is not None:
-            return named
+        if match is not None:
+            day = _day_of(language, match, read_day, today)
+            return NamedDay(match.end(), day, is_weekday=False)
 
     for name, read_day in _FORMS_IN_WORDS.items():
         match = language.patterns[name].match(plain, start)
-        named = _read_match(language, match, read_day, today)
-        if named is not None:
-            return named._replace(is_weekday=name == "weekday")
+        if match is not None:
+            day = _day_of(language, match, read_day, today)
+            return NamedDay(match.end(), day, is_weekday=name == "weekday")
     return None
 
 
-def _read_match(
-    language: DayLanguage, match: re.Match[str] | None, read_day: _DayReader, today: date
-) -> NamedDay | None:
-    """Return the day that a match names, None without a match or if there is no such day."""
-    if match is None:
-        return None
+def _day_of(
+    language: DayLanguage, match: re.Match[str], read_day: _DayReader, today: date
+) -> date | None:
+    """Return the day that the match of a form names, None if there is no such day."""
     groups = {name: text for name, text in match.groupdict().items() if text}
-    day = read_day(_DayMatch(language, groups, today))
-    if day is None:
-        return None
-    return NamedDay(match.end(), day, is_weekday=False)
+    return read_day(_DayMatch(language, groups, today))
 
 
 # One function per form of a name

@@ -433,6 +433,25 @@ def test_a_caller_that_names_the_replaced_fact_is_believed(memories: FactService
     assert statements_of(memories) == ["I eat lunch at noon.", "Since May I go by bike."]
 
 
+def test_another_number_of_what_was_measured_disputes_the_earlier_one(
+    memories: FactService,
+) -> None:
+    add(memories, "The doctor says the TSH is 3.1.", "The ferritin is 80.")
+    old = note_of(memories, "The doctor says the TSH is 3.1.")
+
+    added = memories.add("ann", [NewFact("This time the TSH is 2.2.")])
+
+    [event] = added.events
+    assert event["disputes"] == [{"id": old.id, "memory": old.statement}]
+    assert note_of(memories, "The ferritin is 80.").status == "active"
+
+
+def test_a_day_that_no_year_has_ends_no_fact(memories: FactService) -> None:
+    add(memories, "I'm in Rome until February 31.")
+
+    assert note_of(memories, "I'm in Rome until February 31.").valid_to is None
+
+
 def test_a_replaced_fact_of_another_scope_is_not_found_and_stays(memories: FactService) -> None:
     add(memories, "I drive to work.", scope="bob")
     old = note_of(memories, "I drive to work.", scope="bob")

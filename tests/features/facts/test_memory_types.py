@@ -139,7 +139,18 @@ def test_a_duration_sets_an_end_that_lies_ahead() -> None:
         ("I'm in Rome until February 29.", "2028-02-29"),
         ("Estoy en Lisboa hasta el 29 de febrero.", "2028-02-29"),
         ("Ich bin bis zum 29.2. krank.", "2028-02-29"),
+        # A day that no year has is no day, and not the end of its month.
         ("The visa expires on 30 February.", ""),
+        ("I'm in Rome until February 31.", ""),
+        ("I'm in Rome until February 31st.", ""),
+        ("I'm in Rome until the 31st of February.", ""),
+        ("I'm in Rome until February 29, 2027.", ""),
+        ("I'm in Rome until Friday the 32nd.", ""),
+        ("Estoy en Lisboa hasta el 31 de febrero.", ""),
+        ("Je suis à Lyon jusqu'au 31 février.", ""),
+        ("The dentist is on February 31st at 10.", ""),
+        ("Der Zahnarzt ist am 31. Februar um 10 Uhr.", ""),
+        ("I'm in Rome until February 31, no, until March 3.", "2027-03-03"),
         # An appointment is over when its day is.
         ("Hospital rang with a date, Monday 7th December, I have to be there for 7.", "2026-12-07"),
         ("Funeral's Wednesday, 11 at St. Albert's.", "2026-11-25"),
