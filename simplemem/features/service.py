@@ -83,7 +83,14 @@ class FeatureService:
     def link_text(self, path: str, block: str = "") -> str:
         """Return a link in brackets to a note or to one of its blocks, given by its block id.
 
-        The link has the bare name if no other note has that name, else the whole path.
+        Its target is that of `link_target`.
+        """
+        return f"[[{self.link_target(path, block)}]]"
+
+    def link_target(self, path: str, block: str = "") -> str:
+        """Return the target of a link to a note or to one of its blocks, given by its block id.
+
+        It is the bare name if no other note has that name, else the whole path without `.md`.
         """
         target = base_name(path)
         paths = self.extension.files_called(f"{target}.md")
@@ -92,4 +99,4 @@ class FeatureService:
             target = path.removesuffix(".md")
         if block:
             target += f"#^{block}"
-        return f"[[{target}]]"
+        return target

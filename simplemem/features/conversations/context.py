@@ -34,7 +34,8 @@ _CURRENT_TOPIC_SHARE: Final = 2  # the current topic gets at most a half of what
 _MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
 _OMITTED_LINE_TOKENS: Final = 10  # for a line that says how many turns were left out
 
-Lines = dict[str, dict[str, Any]]
+Item = dict[str, Any]
+Lines = dict[str, Item]
 """The lines of a section in their order, each with the item that describes it in the answer.
 
 An item has a `kind`, and what identifies a turn, a fact, a constraint or something of the user.
@@ -59,35 +60,33 @@ def build_context(
     recalled = recall(service, message, _MAX_OTHER_TOPICS + 1)
 
     context = _ContextBuilder(message, budget, profile.constraints)
-    pinned = _pinned_lines(recalled)
-    context.add_section("# Pinned", pinned, context.remaining // _PINNED_SHARE)
-    context.add_section("# The user", _profile_lines(profile), _MAX_PROFILE_TOKENS)
-    context.add_section("# Facts", _fact_lines(recalled), context.remaining // _FACTS_SHARE)
-    if current is not None:
-        title = f"# Current topic: {current.label}"
-        lines = _turn_lines(current.id, turns_out(current.turns))
-        max_tokens = context.remaining // _CURRENT_TOPIC_SHARE
-        context.add_section(title, lines, max_tokens, prefer_newest=True)
-    _add_other_topics(context, message, recalled, current)
+    pinned_lines = _pinned_lines(recalled)
+    context.add_section("# Pinned", pinned_lines, context.remaining // _PINNED_SHARE)
+    profile_lines = _profile_lines(profile)
+    context.add_section("# The user", profile_lines, _MAX_PROFILE_TOKENS)
+    fact_lines = _fact_lines(recalled)
+    context.add_section("# Facts", fact_lines, context.remaining // _FACTS_SHARE)
 
-    listed = {item["turn_id"] for item in context.items if "turn_id" in item}
-    lines = _last_turn_lines(topics, session, current, listed)
-    context.add_section("# Last messages, on other topics", lines, budget, prefer_newest=True)
+    if current is not None:
+        _add_current_topic(context, current)
+    _add_other_topics(context, message, recalled, current)
+    last_lines = _last_turn_lines(topics, session, current, context.turn_ids)
+    context.add_section("# Last messages, on other topics", last_lines, budget, prefer_newest=True)
     return context.build()
 
 
 class _ContextBuilder:
-    """Adds sections to a context until its budget is spent.
+    """Adds sections to a context as far as its budget allows.
 
     Guards the sections so far and the items that they contain.
     """
 
     def __init__(self, message: str, budget: int, constraints: Sequence[Constraint]) -> None:
         """Start with all constraints and the message. Raises TooLong if they exceed the budget."""
-        self.items = list[dict[str, Any]]()
         self.budget = budget
-        self._message = f"# Message\n{message.strip()}"
+        self._message_section = f"# Message\n{message.strip()}"
         self._sections = list[str]()
+        self._items = list[Item]()
         self._omitted_count = 0
         self._add_constraints(constraints)
 
@@ -98,8 +97,9 @@ class _ContextBuilder:
             item = {"kind": "constraint", "text": constraint["text"]}
             lines[_constraint_line(constraint)] = item
         if lines:
-            self._sections.append("\n".join(["# Constraints", *lines]))
-        self.items += lines.values()
+            section = "\n".join(["# Constraints", *lines])
+            self._sections.append(section)
+        self._items += lines.values()
 
         tokens = self._count_tokens()
         if tokens > self.budget:
@@ -109,13 +109,18 @@ class _ContextBuilder:
             )
 
     @property
+    def turn_ids(self) -> set[str]:
+        """The ids of the turns that the sections so far contain."""
+        return {item["turn_id"] for item in self._items if "turn_id" in item}
+
+    @property
     def remaining(self) -> int:
         """The tokens of the budget that the sections so far and the message leave."""
         return self.budget - self._count_tokens()
 
     def _count_tokens(self, *sections: str) -> int:
         """Return the tokens of the context, including the message, with these sections added."""
-        parts = [*self._sections, *sections, self._message]
+        parts = [*self._sections, *sections, self._message_section]
         return count_tokens("\n\n".join(parts))
 
     def add_section(
@@ -127,37 +132,36 @@ class _ContextBuilder:
         are preferred; with `prefer_newest`, the last ones, and a line says how many are left out.
         Lines that are left out are counted.
         """
-        candidates = list(lines)
         if prefer_newest:
-            candidates.reverse()
-            max_tokens -= _OMITTED_LINE_TOKENS
-            chosen = self._choose_lines(title, candidates, max_tokens, _OMITTED_LINE_TOKENS)
+            newest_first = reversed(lines)
+            chosen = self._choose_lines(title, newest_first, max_tokens, _OMITTED_LINE_TOKENS)
         else:
-            chosen = self._choose_lines(title, candidates, max_tokens)
+            chosen = self._choose_lines(title, lines, max_tokens)
 
         omitted_count = len(lines) - len(chosen)
         self._omitted_count += omitted_count
         if not chosen:
             return
 
+        header = [title]
         if prefer_newest and omitted_count:
-            title += f"\n({format_count(omitted_count, 'earlier turn')} omitted)"
+            header.append(f"({format_count(omitted_count, 'earlier turn')} omitted)")
         in_order = [line for line in lines if line in chosen]
-        self._sections.append("\n".join([title, *in_order]))
-        self.items += [lines[line] for line in in_order]
+        self._sections.append("\n".join(header + in_order))
+        self._items += [lines[line] for line in in_order]
 
     def _choose_lines(
         self, title: str, candidates: Iterable[str], max_tokens: int, reserve: int = 0
     ) -> list[str]:
         """Return the lines of a section that fit, tried in their order.
 
-        The budget keeps `reserve` tokens. A line that does not fit is skipped; shorter ones may
-        follow.
+        The section and the budget keep `reserve` tokens. A line that does not fit is skipped;
+        shorter ones may follow.
         """
         chosen = list[str]()
         for line in candidates:
             section = "\n".join([title, *chosen, line])
-            fits_section = count_tokens(section) <= max_tokens
+            fits_section = count_tokens(section) <= max_tokens - reserve
             if fits_section and self._count_tokens(section) <= self.budget - reserve:
                 chosen.append(line)
         return chosen
@@ -165,9 +169,9 @@ class _ContextBuilder:
     def build(self) -> MessageContext:
         """Return the context, with the message as its last section."""
         return MessageContext(
-            text="\n\n".join([*self._sections, self._message]),
+            text="\n\n".join([*self._sections, self._message_section]),
             tokens=self._count_tokens(),
-            items=self.items,
+            items=self._items,
             left_out=self._omitted_count,
         )
 
@@ -176,8 +180,9 @@ def _pinned_lines(recalled: ConversationRecall) -> Lines:
     """Return one line per pinned note."""
     lines = Lines()
     for note in recalled.get("pinned", []):
+        name = note["name"]
         text = " ".join(note["text"].split())
-        lines[f"- {text} ({note['name']})"] = {"kind": "pinned", "name": note["name"]}
+        lines[f"- {text} ({name})"] = {"kind": "pinned", "name": name}
     return lines
 
 
@@ -188,7 +193,11 @@ def _profile_lines(profile: Profile) -> Lines:
         texts.append(f"Name: {profile.user_name}")
     texts += profile.preferences.values()
     texts += profile.identity
-    return {f"- {text}": {"kind": "person", "text": text} for text in texts}
+
+    lines = Lines()
+    for text in texts:
+        lines[f"- {text}"] = {"kind": "person", "text": text}
+    return lines
 
 
 def _fact_lines(recalled: ConversationRecall) -> Lines:
@@ -199,8 +208,19 @@ def _fact_lines(recalled: ConversationRecall) -> Lines:
     return lines
 
 
+def _add_current_topic(context: _ContextBuilder, topic: Topic) -> None:
+    """Add a section with the last turns of the current topic, at most half of what is left."""
+    title = f"# Current topic: {topic.label}"
+    lines = _turn_lines(topic.id, turns_out(topic.turns))
+    max_tokens = context.remaining // _CURRENT_TOPIC_SHARE
+    context.add_section(title, lines, max_tokens, prefer_newest=True)
+
+
 def _add_other_topics(
-    context: _ContextBuilder, message: str, recalled: ConversationRecall, current: Topic | None
+    context: _ContextBuilder,
+    message: str,
+    recalled: ConversationRecall,
+    current: Topic | None,
 ) -> None:
     """Add a section for each of the best four topics that answer the message.
 
@@ -223,23 +243,26 @@ def _add_other_topics(
 
 
 def _last_turn_lines(
-    topics: Iterable[Topic], session: str, current: Topic | None, listed: Collection[str]
+    topics: Iterable[Topic],
+    session: str,
+    current: Topic | None,
+    listed_ids: Collection[str],
 ) -> Lines:
     """Return those of a session's last 20 turns that the context lacks, in the order of time.
 
-    Left out are turns of the current topic, and those whose ids are in `listed`: the context
-    contains them already.
+    Left out are turns of the current topic, and those with `listed_ids`: the context contains them
+    already.
     """
     turns = []
     for topic in topics:
         if topic.session == session:
             turns += [(turn.at, topic.id, turn) for turn in topic.turns]
-    last_turns = nlargest(_MAX_LAST_TURNS, turns)
+    newest_first = nlargest(_MAX_LAST_TURNS, turns)
 
     current_id = current.id if current else ""
     lines = Lines()
-    for _, topic_id, turn in reversed(last_turns):
-        if topic_id != current_id and turn.id not in listed:
+    for _, topic_id, turn in reversed(newest_first):
+        if topic_id != current_id and turn.id not in listed_ids:
             lines |= _turn_lines(topic_id, turns_out([turn]))
     return lines
 
@@ -254,8 +277,11 @@ def _fact_line(fact: FactOut) -> str:
         remarks.append(f"since {fact['since'][:10]}")
     if "until" in fact:
         remarks.append(f"until {fact['until'][:10]}")
+
     line = f"- {key}: {fact['value']}"
-    return f"{line} ({', '.join(remarks)})" if remarks else line
+    if remarks:
+        line += f" ({', '.join(remarks)})"
+    return line
 
 
 def _constraint_line(constraint: Constraint) -> str:

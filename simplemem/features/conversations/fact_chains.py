@@ -62,35 +62,44 @@ def follow_facts(question: str, facts: Sequence[Fact], found: Sequence[Fact]) ->
     that need fewer steps come first. Each fact is returned once.
     """
     parsed = parse_question(question)
-    rows = {fact: ReachedFact(fact) for fact in found}
-    start = list(rows.values())
-    named = [fact for fact in facts if names_part_of(parsed, fact)]
-    start += [ReachedFact(fact) for fact in named if fact not in rows]
+    answers = {fact: ReachedFact(fact) for fact in found}
+    start = list(answers.values())
+    partly_named = [fact for fact in facts if names_part_of(parsed, fact)]
+    start += [ReachedFact(fact) for fact in partly_named if fact not in answers]
 
     for reached in _reach(start, facts):
-        known = set(subject_stems(reached.fact))
-        for step in reached.way:
-            known |= naming_stems(step.fact)
-        if asks_for_rest(parsed, reached.fact, known):
+        if asks_for_rest(parsed, reached.fact, _stems_on_way(reached)):
             for step in [*reached.way, reached]:
-                rows.setdefault(step.fact, step)
-    return list(rows.values())
+                answers.setdefault(step.fact, step)
+    return list(answers.values())
+
+
+def _stems_on_way(reached: ReachedFact) -> set[str]:
+    """Return the stems of what the way to a fact names, and of the fact's own subject."""
+    stems = set(subject_stems(reached.fact))
+    for step in reached.way:
+        stems |= naming_stems(step.fact)
+    return stems
 
 
 def _reach(start: Sequence[ReachedFact], facts: Sequence[Fact]) -> Iterator[ReachedFact]:
-    """Yield the facts that are reached from `start`, those with fewer steps first."""
+    """Yield the facts that are reached from `start` in up to three steps, once each.
+
+    Those with fewer steps come first. The facts of `start` are not yielded. At most 200 facts are
+    followed, including those.
+    """
     if not start:
         return
 
-    abouts = _index_by_word(facts)
-    seen = {step.fact for step in start}
+    facts_by_word = _index_by_word(facts)
+    visited = {step.fact for step in start}
     frontier = start
     for _ in range(_MAX_STEPS):
         next_frontier = list[ReachedFact]()
         for step in frontier:
-            for fact in _facts_about(step.fact, abouts):
-                if fact not in seen and len(seen) < _MAX_REACHED:
-                    seen.add(fact)
+            for fact in _facts_about(step.fact, facts_by_word):
+                if fact not in visited and len(visited) < _MAX_REACHED:
+                    visited.add(fact)
                     next_frontier.append(ReachedFact(fact, step))
         yield from next_frontier
         frontier = next_frontier
@@ -98,17 +107,18 @@ def _reach(start: Sequence[ReachedFact], facts: Sequence[Fact]) -> Iterator[Reac
 
 def _index_by_word(facts: Sequence[Fact]) -> dict[str, list[_About]]:
     """Return facts by each word of what they are about."""
-    abouts = defaultdict[str, list[_About]](list)
+    facts_by_word = defaultdict[str, list[_About]](list)
     for fact in facts:
-        if fact.slot is not None:
-            words = normalize_name(f"{fact.slot.subject} {fact.slot.relation}")
-            about = _About(fact, f" {words} ")
-            for word in words.split():
-                abouts[word].append(about)
-    return abouts
+        if fact.slot is None:
+            continue
+        words = normalize_name(f"{fact.slot.subject} {fact.slot.relation}")
+        about = _About(fact, f" {words} ")
+        for word in words.split():
+            facts_by_word[word].append(about)
+    return facts_by_word
 
 
-def _facts_about(fact: Fact, abouts: Mapping[str, Sequence[_About]]) -> Iterator[Fact]:
+def _facts_about(fact: Fact, facts_by_word: Mapping[str, Sequence[_About]]) -> Iterator[Fact]:
     """Yield the facts that are about what a fact names.
 
     That is its value, and its subject; for a fact of the user, its key, such as "sister". Their
@@ -119,15 +129,16 @@ def _facts_about(fact: Fact, abouts: Mapping[str, Sequence[_About]]) -> Iterator
 
     value = normalize_name(fact.value)
     if _is_name(value):
-        for about in abouts.get(_first_word(value), ()):
-            if f" {value} " in about.words:
+        name = f" {value} "
+        for about in facts_by_word.get(_first_word(value), ()):
+            if name in about.words:
                 yield about.fact
 
     subject = normalize_name(fact.slot.subject or fact.slot.relation)
     if _is_name(subject):
-        for about in abouts.get(_first_word(subject), ()):
-            says_more = len(about.words) > len(f" {subject} ")
-            if says_more and about.words.startswith(f" {subject} "):
+        name = f" {subject} "
+        for about in facts_by_word.get(_first_word(subject), ()):
+            if about.words != name and about.words.startswith(name):
                 yield about.fact
 
 
@@ -138,4 +149,6 @@ def _first_word(name: str) -> str:
 
 def _is_name(text: str) -> bool:
     """Return whether a normalized text can name something: it is short and has letters."""
-    return bool(_LETTERS.search(text)) and len(text.split()) <= _MAX_WORDS_OF_NAME
+    has_letters = _LETTERS.search(text) is not None
+    is_short = len(text.split()) <= _MAX_WORDS_OF_NAME
+    return has_letters and is_short

@@ -5,7 +5,7 @@ The reconciler of facts decides (`facts/reconciling.py`); what it decides is wri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from simplemem.features.answers import FactOut, FactReference, ReviewRequest
@@ -45,35 +45,30 @@ class FactRecorder:
         self._change_set = change_set
         self._exchange = exchange
         self._turn = exchange.turn
-        self._known = notes.known_facts(self._turn.at)
+        self._earlier = notes.known_facts(self._turn.at)
         self._named: dict[str, Fact] = {}  # the facts that the exchange says it replaces, by id
         self._result = RecordedFacts()
 
-    def record(self, topic_path: str, topic_id: str) -> RecordedFacts:
+    def record(self, source: FactSource) -> RecordedFacts:
         """Store the facts, and mark those that they replace or put in doubt.
 
-        `topic_path` and `topic_id` are those of the topic's note, which has the turn already.
-        Raises NotFound for the id of a replaced fact that no fact has, Conflict or Unreadable if a
-        note cannot be changed, and TooLong.
+        `source` is the turn, which the change set has in the note of its topic already. Raises
+        NotFound for the id of a replaced fact that no fact has, Conflict or Unreadable if a note
+        cannot be changed, and TooLong. Called once.
         """
         # All are looked up before any is stored: an id names a fact that was there before.
         stated_facts = [self._with_ids(stated) for stated in self._exchange.facts]
-        link = self._notes.link_text(topic_path, self._turn.mark)
-        source = FactSource(
-            at=self._turn.at,
-            link=link.removeprefix("[[").removesuffix("]]"),
-            topic_id=topic_id,
-        )
         stored_facts = [self._store(stated, source) for stated in stated_facts]
 
         # A version that is stored removes an earlier mark from its note, so marks are set after it.
         for stored in stored_facts:
+            self._warn_of_unreplaced(stored)
             self._mark_superseded(stored)
 
         turn_outcome = self._reconcile_turn()
-        self._mark_ended_and_disputed(turn_outcome, link)
-        doubtful = [fact for fact, _ in turn_outcome.disputed]
-        self._request_reviews(stored_facts, doubtful)
+        self._mark_ended(turn_outcome)
+        self._mark_disputed(turn_outcome, source)
+        self._request_reviews(stored_facts, turn_outcome)
         return self._result
 
     def _with_ids(self, stated: StatedFact) -> StatedFact:
@@ -81,89 +76,103 @@ class FactRecorder:
 
         Raises NotFound if no fact has one of them, and Unreadable if a note cannot be changed.
         """
-        replaced = [self._notes.find_fact(self._change_set, ref) for ref in stated.replaces]
-        for fact in replaced:
+        ids = []
+        for reference in stated.replaces:
+            fact = self._notes.find_fact(self._change_set, reference)
             self._named[fact.id] = fact
-        ids = dict.fromkeys(fact.id for fact in replaced)
-        return stated._replace(replaces=tuple(ids))
+            ids.append(fact.id)
+
+        distinct_ids = dict.fromkeys(ids)
+        return stated._replace(replaces=tuple(distinct_ids))
 
     def _store(self, stated: StatedFact, source: FactSource) -> StoredFact:
         """Store a fact and enter it into the result. What it supersedes holds no more."""
-        stored = self._notes.store_fact(self._change_set, stated, self._known, source)
+        stored = self._notes.store_fact(self._change_set, stated, self._earlier, source)
         self._result.facts.append(stored.row)
         for fact, _ in stored.outcome.superseded:
-            self._known.remove(fact.path)
+            self._earlier.remove(fact.path)
         return stored
+
+    def _warn_of_unreplaced(self, stored: StoredFact) -> None:
+        """Enter a warning for each fact that was to be replaced and did not hold any more."""
+        for id_ in stored.outcome.unknown_ids:
+            name = name_of(self._named[id_].path)
+            warning = f"{name} did not hold at the time of this message, so it was not replaced"
+            self._result.warnings.append(warning)
 
     def _mark_superseded(self, stored: StoredFact) -> None:
         """Mark the facts that a stored one supersedes, and enter them into the result.
 
-        A fact in whose note it is a version stays as it is there: the history has both values. One
-        that does not hold any more stays too, with a warning.
+        A fact in whose note it is a version stays as it is there: the history has both values.
         """
-        for id_ in stored.outcome.unknown_ids:
-            name = name_of(self._named[id_].path)
-            reason = "did not hold at the time of this message"
-            self._result.warnings.append(f"{name} {reason}, so it was not replaced")
-
         link = self._notes.link_text(stored.path)
         for fact, end in stored.outcome.superseded:
             if fact.path != stored.path:
-                self._change_set.set(fact.path, **superseded_properties(link, end))
-            self._result.replaced.append(FactReference(id=fact.id, memory=text_of(fact)))
+                properties = superseded_properties(link, end)
+                self._change_set.set(fact.path, **properties)
+            reference = FactReference(id=fact.id, memory=text_of(fact))
+            self._result.replaced.append(reference)
 
     def _reconcile_turn(self) -> TurnOutcome:
         """Return what the message says of the facts that it does not state itself."""
         stated_keys = {row["key"] for row in self._result.facts}
         facts = self._notes.facts_after(self._change_set)
-        self._known.mark_stated(fact.path for fact in facts if fact.key in stated_keys)
+        stated_paths = [fact.path for fact in facts if fact.key in stated_keys]
+        self._earlier.mark_stated(stated_paths)
 
-        changes = read_text(self._turn.message).changes
-        ends = {ended.id: ended.at for ended in self._exchange.ended}
-        return reconcile_turn(changes.values(), ends, self._known, self._turn.at)
+        changes = read_text(self._turn.message).changes.values()
+        ends_by_id = {ended.id: ended.at for ended in self._exchange.ended}
+        return reconcile_turn(changes, ends_by_id, self._earlier, self._turn.at)
 
-    def _mark_ended_and_disputed(self, outcome: TurnOutcome, link: str) -> None:
-        """Mark the facts that the turn, to which `link` leads in brackets, ends or disputes.
+    def _mark_ended(self, outcome: TurnOutcome) -> None:
+        """Set the ends of the facts that the turn ends. Raises Conflict, Unreadable or TooLong."""
+        for fact, end in outcome.ended:
+            self._change_set.set(fact.path, valid_to=format_moment(end))
+            self._earlier.remove(fact.path)
+
+    def _mark_disputed(self, outcome: TurnOutcome, source: FactSource) -> None:
+        """Mark the facts that the turn, which is `source`, disputes.
 
         Raises Conflict, Unreadable or TooLong.
         """
-        for fact, end in outcome.ended:
-            self._change_set.set(fact.path, valid_to=format_moment(end))
-            self._known.remove(fact.path)
+        link = f"[[{source.link}]]"
         for fact, since in outcome.disputed:
-            self._change_set.set(fact.path, **disputed_properties(link, since))
+            properties = disputed_properties(link, since)
+            self._change_set.set(fact.path, **properties)
 
-    def _request_reviews(
-        self, stored_facts: Sequence[StoredFact], doubtful: Sequence[Fact]
-    ) -> None:
+    def _request_reviews(self, stored_facts: Sequence[StoredFact], outcome: TurnOutcome) -> None:
         """Enter into the result which earlier facts the agent may say are replaced.
 
         Those that the turn itself puts in doubt are named under the id of the turn, unless they are
         candidates of a new fact.
         """
         reviews = self._reviews_of_new(stored_facts)
-        named = {candidate["id"] for review in reviews for candidate in review["candidates"]}
-        unnamed = [fact for fact in doubtful if fact.id not in named]
+        candidate_ids = set[str]()
+        for review in reviews:
+            candidate_ids.update(candidate["id"] for candidate in review["candidates"])
+
+        doubtful = [fact for fact, _ in outcome.disputed if fact.id not in candidate_ids]
+        review_of_turn = review_of_doubt(self._turn.id, doubtful)
+        if review_of_turn is not None:
+            reviews.append(review_of_turn)
         self._result.needs_review += reviews
 
-        review = review_of_doubt(self._turn.id, unnamed)
-        if review is not None:
-            self._result.needs_review.append(review)
-
-    def _reviews_of_new(self, stored_facts: Sequence[StoredFact]) -> list[ReviewRequest]:
+    def _reviews_of_new(self, stored_facts: Iterable[StoredFact]) -> list[ReviewRequest]:
         """Return which earlier facts each new one may replace by its name, if any.
 
         A fact that is only stated again replaces none.
         """
+        # If one note got several versions, the outcome of the last one counts.
         in_force = {item.path: item.outcome for item in stored_facts if item.outcome.is_in_force}
-        others = [fact for fact in self._known.facts if fact.path not in in_force]
-        facts = {fact.path: fact for fact in self._notes.facts_after(self._change_set)}
+        other_facts = [fact for fact in self._earlier.facts if fact.path not in in_force]
+        facts_by_path = {fact.path: fact for fact in self._notes.facts_after(self._change_set)}
+
         reviews = []
         for path, outcome in in_force.items():
-            is_restated = outcome.event == "NOOP" and self._known.get(path) is not None
+            is_restated = outcome.event == "NOOP" and self._earlier.get(path) is not None
             if is_restated:
                 continue
-            review = review_by_name(facts[path], others)
+            review = review_by_name(facts_by_path[path], other_facts)
             if review is not None:
                 reviews.append(review)
         return reviews

@@ -38,6 +38,13 @@ class ParsedQuestion(NamedTuple):
     phrases: Sequence[frozenset[str]]
 
 
+class _FactStems(NamedTuple):
+    """The stems by which a question is compared with a fact."""
+
+    key: frozenset[str]  # of the key, and of that part of the subject which the question has
+    context: frozenset[str]  # of all that a question for the fact may have
+
+
 def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
     """Return the facts that a question asks for, best first; [] if it asks for none of them.
 
@@ -47,18 +54,33 @@ def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) 
     parsed = parse_question(question)
     matches = []
     for fact in facts:
-        key = key_stems(fact) | _subject_in_question(parsed, fact)
-        subject = set(key)
-        subject |= _stems(_subject_of(fact))
-        subject |= _stems(fact.statement)
-        subject |= _stems(labels.get(fact.block_id, ""))
-        is_about_subject = not _subject_of(fact) or not parsed.stems.isdisjoint(subject_stems(fact))
-        if is_about_subject and _asks_for(parsed, key, subject):
-            overlap = _overlap(parsed.stems, key)
+        if not _may_be_about_subject(parsed, fact):
+            continue
+        stems = _stems_of_fact(parsed, fact, labels.get(fact.block_id, ""))
+        if _asks_for(parsed, stems):
+            overlap = _overlap(parsed.stems, stems.key)
             matches.append(_Match(fact, overlap))
 
     matches.sort(key=lambda match: match.rank, reverse=True)
     return [match.fact for match in matches]
+
+
+def _may_be_about_subject(question: ParsedQuestion, fact: Fact) -> bool:
+    """Return whether a question names the subject of a fact. A fact of the user needs no naming."""
+    if not _subject_of(fact):
+        return True
+    return not question.stems.isdisjoint(subject_stems(fact))
+
+
+def _stems_of_fact(question: ParsedQuestion, fact: Fact, label: str) -> _FactStems:
+    """Return the stems by which a question is compared with a fact.
+
+    `label` is that of the topic in which the fact was stated.
+    """
+    subject = subject_stems(fact)
+    key = key_stems(fact) | (subject & question.stems)
+    context = key | subject | _stems(fact.statement) | _stems(label)
+    return _FactStems(key, context)
 
 
 def parse_question(question: str) -> ParsedQuestion:
@@ -89,11 +111,6 @@ def _subject_of(fact: Fact) -> str:
     return fact.slot.subject if fact.slot is not None else ""
 
 
-def _subject_in_question(question: ParsedQuestion, fact: Fact) -> set[str]:
-    """Return the stems of a fact's subject that a question has."""
-    return question.stems & subject_stems(fact)
-
-
 def names_part_of(question: ParsedQuestion, fact: Fact) -> bool:
     """Return whether a question names a fact: its key, its subject or its value.
 
@@ -104,28 +121,37 @@ def names_part_of(question: ParsedQuestion, fact: Fact) -> bool:
     value = _stems(fact.value) - _GENERIC_STEMS
     subject = subject_stems(fact)
     if not subject:
-        return _is_part(key, question) or _is_part(value, question)
+        return _has_all(question, key) or _has_all(question, value)
     if question.stems.isdisjoint(subject):
         return False
-    return subject <= question.stems or _is_part(key, question)
+    return _has_all(question, subject) or _has_all(question, key)
 
 
-def _is_part(stems: Collection[str], question: ParsedQuestion) -> bool:
-    """Return whether a question has all of some stems, and there are any."""
-    return bool(stems) and question.stems.issuperset(stems)
+def _has_all(question: ParsedQuestion, stems: Set[str]) -> bool:
+    """Return whether a question has all of some stems. It has none of no stems."""
+    return bool(stems) and stems <= question.stems
 
 
-def asks_for_rest(question: ParsedQuestion, fact: Fact, known: Collection[str]) -> bool:
+def asks_for_rest(question: ParsedQuestion, fact: Fact, stems_on_way: Collection[str]) -> bool:
     """Return whether a question asks for a fact whose subject it describes in other words.
 
-    `known` are the stems of the way to the fact. Of the others in its key, the question must have
-    one, and all that are special.
+    `stems_on_way` are the stems of the way to the fact. Of the others in its key, the question must
+    have one, and all that are special.
     """
-    rest = key_stems(fact).difference(known)
-    kinds = question.stems & _KIND_STEMS
-    if kinds and kinds.isdisjoint(rest):
+    rest = key_stems(fact).difference(stems_on_way)
+    if _asks_for_other_kind(question, rest) or question.stems.isdisjoint(rest):
         return False
-    return not question.stems.isdisjoint(rest) and rest - _GENERIC_STEMS <= question.stems
+    special = rest - _GENERIC_STEMS
+    return special <= question.stems
+
+
+def _asks_for_other_kind(question: ParsedQuestion, key: Set[str]) -> bool:
+    """Return whether a question asks for a kind of thing that is not in the stems of a key.
+
+    An address does not answer the question for a phone number.
+    """
+    kinds = question.stems & _KIND_STEMS
+    return bool(kinds) and kinds.isdisjoint(key)
 
 
 def _overlap(stems: set[str], key: Set[str]) -> float:
@@ -138,34 +164,24 @@ def _overlap(stems: set[str], key: Set[str]) -> float:
     return len(shared) / len(both)
 
 
-def _asks_for(question: ParsedQuestion, key: Set[str], subject: Set[str]) -> bool:
-    """Return whether a question asks for a fact.
-
-    `key` has the stems of the fact's key, `subject` those of its key, its sentence and the label of
-    its topic.
-    """
-    special = key - _GENERIC_WORDS
-    if question.stems.isdisjoint(key):
-        return False
-    if not special <= question.stems:
+def _asks_for(question: ParsedQuestion, fact: _FactStems) -> bool:
+    """Return whether a question asks for the fact with some stems."""
+    special = fact.key - _OMISSIBLE_STEMS
+    names_fact = not question.stems.isdisjoint(fact.key) and special <= question.stems
+    if not names_fact or _asks_for_other_kind(question, fact.key):
         return False
 
-    specific = question.stems - _GENERIC_WORDS
-    foreign = specific - subject
+    specific = question.stems - _OMISSIBLE_STEMS
+    foreign = specific - fact.context
+    max_foreign = 0  # the key says only "number" or the like, so all other words have to fit
     if special:
         max_foreign = len(specific) // 2
-    else:
-        max_foreign = 0  # the key says only "number", so all other words have to fit
     if len(foreign) > max_foreign:
         return False
 
-    kinds = question.stems & _KIND_STEMS
-    if kinds and kinds.isdisjoint(key):
-        return False  # an address does not answer the question for a phone number
-
     # "my brother's phone number" does not ask for the phone number of someone else.
     for phrase in question.phrases:
-        names_key = not phrase.isdisjoint(key)
+        names_key = not phrase.isdisjoint(fact.key)
         names_other = not phrase.isdisjoint(foreign)
         if names_key and names_other:
             return False
@@ -188,6 +204,9 @@ def _stems(text: str) -> frozenset[str]:
 
 _GENERIC_WORDS: Final = WORDS["generic"]
 _GENERIC_STEMS: Final = _stems(" ".join(_GENERIC_WORDS))
+# Stems of a key that a question for the fact may leave out. A question for a credential has to say
+# so, because the door code does not answer "Which door is open?".
+_OMISSIBLE_STEMS: Final = _GENERIC_WORDS - {"credential", "private"}
 _QUESTION_STEMS: Final = _stems(" ".join(WORDS["asking"]))
 _KIND_STEMS: Final = _stems(" ".join(WORDS["kind"]))
 _SEPARATORS: Final = "|".join(STOP_WORDS - IN_EVERY_KEY)

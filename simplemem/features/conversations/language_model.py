@@ -8,7 +8,6 @@ as part of the instructions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.conversations.topic import Topic, Turn
@@ -49,9 +48,9 @@ def read_facts(chat: ChatModel, topic: Topic) -> Iterator[FactReading]:
     while turns:
         count = _count_fitting(turns)
         portion = turns[:count]
+        turns = turns[count:]
         facts = _read_portion(chat, portion)
         yield FactReading(topic.path, portion[-1].mark, facts)
-        turns = turns[count:]
 
 
 def write_profile(chat: ChatModel, profile: str) -> str:
@@ -60,16 +59,24 @@ def write_profile(chat: ChatModel, profile: str) -> str:
     The model gets at most 20,000 characters of the profile. Raises Unavailable if it does not
     answer, or if the calls of this hour are used up.
     """
-    answer = chat.ask(_QUESTIONS["profile"], {"profile": profile[:_MAX_SENT]})
+    content = {"profile": profile[:_MAX_SENT]}
+    answer = chat.ask(_QUESTIONS["profile"], content)
     text = answer["text"]
-    return text.strip() if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    return text.strip()
 
 
 def _count_fitting(turns: Sequence[Turn]) -> int:
     """Return how many of the first turns fit into one question, at least one."""
-    sizes = accumulate(len(turn.message) for turn in turns)
-    fitting = sum(size <= _MAX_SENT for size in sizes)
-    return max(1, fitting)
+    size = 0
+    count = 0
+    for turn in turns:
+        size += len(turn.message)
+        if size > _MAX_SENT:
+            break
+        count += 1
+    return max(1, count)
 
 
 def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[FactOfTurn]:
@@ -103,10 +110,12 @@ def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[FactOfTurn]:
 
 
 def _fact_of_row(chat: ChatModel, turn: Turn, row: Mapping[str, Any]) -> StatedFact | None:
-    """Return the fact in a row of a model's answer.
+    """Return the fact in a row of a model's answer, None if the row states none.
 
-    None if the evidence is no quotation of the turn that has the value, or if there is no key.
+    It states none if the evidence is no quotation of the turn that has the value, if the value is
+    empty or has several lines, or if there is no key.
     """
+    name = _read_text(row, "key")
     value = _read_text(row, "value")
     evidence = _read_text(row, "evidence")
     is_one_line = bool(value) and "\n" not in value
@@ -114,8 +123,10 @@ def _fact_of_row(chat: ChatModel, turn: Turn, row: Mapping[str, Any]) -> StatedF
     if not is_one_line or not is_quoted:
         return None
 
-    fact = make_fact(chat.method, _read_text(row, "key"), value, evidence, _CONFIDENCE)
-    return fact if fact.key else None
+    fact = make_fact(chat.method, name, value, evidence, _CONFIDENCE)
+    if not fact.key:
+        return None
+    return fact
 
 
 def _read_text(row: Mapping[str, Any], field: str) -> str:

@@ -33,7 +33,7 @@ from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, local_now
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name, name_of
-from simplemem.note.scopes import is_private_by_rule
+from simplemem.note.scopes import DEFAULT_SCOPE, is_private_by_rule
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ T = TypeVar("T")
 
 def _is_default(profile: Profile) -> bool:
     """Return whether a profile is that of the user of conversations, and of no other scope."""
-    return str(read_header(profile.text).get("scope") or "default") == "default"
+    scope = read_header(profile.text).get("scope") or DEFAULT_SCOPE
+    return str(scope) == DEFAULT_SCOPE
 
 
 def _read_note(read: Read) -> Any:
@@ -114,7 +115,9 @@ class ConversationNotes(FeatureService):
 
         Closed topics are included only if `closed` is true.
         """
-        topics = [topic for topic in self.items(Topic) if closed or topic.status != "closed"]
+        topics = self.items(Topic)
+        if not closed:
+            topics = [topic for topic in topics if topic.status != "closed"]
 
         def rank(topic: Topic) -> tuple[bool, datetime, str]:
             """Return what topics are ordered by, the highest first."""
@@ -154,29 +157,34 @@ class ConversationNotes(FeatureService):
     ) -> StoredFact:
         """Enter a stated fact into a change set, as the reconciler decides. Return what was stored.
 
-        A fact with its key gets another version; without one, there is a new note. The facts in
-        `replaces`, which are ids here, are left to the caller. Raises Conflict or Unreadable if the
-        fact's note cannot be changed, and TooLong if it would exceed the limit of a note.
+        A fact with its key gets another version; without one, there is a new note. `known` are the
+        facts that hold at the time of the turn; their `versions` are set here. The facts that the
+        outcome supersedes or disputes are left to the caller, who may mark them. Raises Conflict or
+        Unreadable if the fact's note cannot be changed, and TooLong if it would exceed the limit of
+        a note.
         """
         known.versions = self.facts_after(change_set)
         outcome = reconcile(stated.as_new_fact(), known, source.at)
-        for ending, end in outcome.ended:
-            change_set.set(ending.path, valid_to=format_moment(end))
+        for fact, end in outcome.ended:
+            change_set.set(fact.path, valid_to=format_moment(end))
 
-        stored = stated._replace(key=outcome.new.key, since=outcome.new.valid_from)
+        new = outcome.new
+        stored = stated._replace(key=new.key, since=new.valid_from)
         version = FactVersion(outcome.at, stated.value, source.link)
         earlier = outcome.target
         if earlier is not None:
             path = earlier.path
-            text = change_set.text(path)
-            text = add_version(text, earlier, stored, version, source.topic_id)
+            old_text = change_set.text(path)
+            text = add_version(old_text, earlier, stored, version, source.topic_id)
         else:
             name = legal_name(stored.key.replace("_", " "))
             stem = f"{CONVERSATION_FACT.folder}/{name}"
             path = self.free_path(change_set, stem, between="-")
             text = new_fact(stored, version, source.topic_id, now())
         change_set.put(path, text)
-        return StoredFact(path, outcome, fact_out(stored, source.topic_id))
+
+        row = fact_out(stored, source.topic_id)
+        return StoredFact(path, outcome, row)
 
     def find_fact(self, change_set: ChangeSet, ref: str) -> Fact:
         """Return the fact with this id or key, as a change set leaves it so far.
@@ -186,7 +194,8 @@ class ConversationNotes(FeatureService):
         """
         facts = self.facts_after(change_set)
         named = [fact for fact in facts if fact.id == ref]
-        named = named or [fact for fact in facts if fact.key == ref]
+        if not named:
+            named = [fact for fact in facts if fact.key == ref]
         if not named:
             raise NotFound(
                 f"no fact with the id {ref[:80]!r}",
@@ -220,9 +229,10 @@ class ConversationNotes(FeatureService):
 
         The caller drafts a change, as for `loaded`.
         """
-        facts = {fact.path: fact for fact in self.loaded(Fact)}
+        facts_by_path = {fact.path: fact for fact in self.loaded(Fact)}
         for path, text in change_set.texts().items():
             is_new_fact = path.startswith(f"{CONVERSATION_FACT.folder}/")
-            if path in facts or is_new_fact:
-                facts[path] = read_conversation_fact(Read(path, text, "", ""))
-        return list(facts.values())
+            if path in facts_by_path or is_new_fact:
+                read = Read(path, text, "", "")
+                facts_by_path[path] = read_conversation_fact(read)
+        return list(facts_by_path.values())

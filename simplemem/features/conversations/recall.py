@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import day_name, month_name
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
@@ -13,16 +13,13 @@ from simplemem.features.conversations.fact_chains import ReachedFact, follow_fac
 from simplemem.features.conversations.fact_search import find_facts
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
-from simplemem.features.conversations.turn_search import (
-    TurnBudget,
-    TurnSearch,
-    content_stems,
-)
+from simplemem.features.conversations.turn_choice import TurnBudget
+from simplemem.features.conversations.turn_search import TurnSearch, content_stems
 from simplemem.features.fact import EPOCH, Fact
 from simplemem.features.facts.key_notes import fact_out, stated_at, stated_subject
 from simplemem.features.facts.reader import read_text
 from simplemem.features.pinned import pinned_notes
-from simplemem.models import NOTHING_FOUND, Filter, Found
+from simplemem.models import NOTHING_FOUND, Filter, Found, Hit
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import path_of
 from simplemem.note.scopes import DEFAULT_SCOPE
@@ -30,16 +27,17 @@ from simplemem.note.words import shorten
 from simplemem.store import as_words
 
 MAX_ANSWER: Final = 400  # characters of an answer in a context, and of a sentence that disputes
-_SEARCHED: Final = 2  # times `limit` topics are searched, of which the turns choose
-_MAX_SEARCHED: Final = 100
+_SEARCH_FACTOR: Final = 2  # this many times `limit` topics are searched; the turns decide which
+_MAX_SEARCHED: Final = 100  # topics, unless `limit` is greater
 _TURNS_PER_TOPIC: Final = 4  # for each topic of `limit`; the best turns of all topics share them
 _TOKENS_PER_TOPIC: Final = 400
 _MAX_FACTS: Final = 10
 _MAX_QUESTION: Final = 2_000  # characters
 _MAX_NAMING_TOPICS: Final = 50  # the last topics, in which names are counted
 _MIN_SCORE: Final = 1e-4
-_DISPUTED: Final = 0.5
-"""Confidence of a sentence that no rule reads, and the factor for a fact that it disputes."""
+_DISPUTING_CONFIDENCE: Final = 0.5  # of a sentence that no rule reads
+_DISPUTED_SHARE: Final = 0.5  # of its confidence, which a fact keeps that such a sentence disputes
+_LATER_WORD: Final = re.compile(r"(?<=\s)[^\W\d_]{2,}")  # a word behind the first one
 
 
 class _TurnOfTopic(NamedTuple):
@@ -68,9 +66,10 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Conversa
         facts = service.current_facts(now())
 
     labels = {topic.id: topic.label for topic in topics.values()}
-    found = find_facts(question, facts, labels)
+    named_facts = find_facts(question, facts, labels)
+    reached_facts = follow_facts(question, facts, named_facts)
     rows = []
-    for reached in follow_facts(question, facts, found)[:_MAX_FACTS]:
+    for reached in reached_facts[:_MAX_FACTS]:
         rows += _fact_rows(reached, topics.values())
 
     answer = _new_answer(service, rows)
@@ -85,7 +84,9 @@ def _new_answer(service: ConversationService, facts: list[FactOut]) -> Conversat
     Constraints and pinned notes are left out if there are none.
     """
     constraints = list(service.profile().constraints)
-    pinned = [row for row in pinned_notes(service.store, DEFAULT_SCOPE) if row["kind"] == "pinned"]
+    relevant_notes = pinned_notes(service.store, DEFAULT_SCOPE)
+    pinned = [row for row in relevant_notes if row["kind"] == "pinned"]
+
     answer = ConversationRecall(
         constraints=constraints,
         pinned=pinned,
@@ -93,6 +94,7 @@ def _new_answer(service: ConversationService, facts: list[FactOut]) -> Conversat
         facts=facts,
         method="words",
     )
+    # Removed rather than added, because both stand before the others in an answer.
     if not constraints:
         del answer["constraints"]
     if not pinned:
@@ -115,28 +117,42 @@ def _add_topics(
     SimplememError such as Unavailable if the index cannot be brought up to date.
     """
     words = as_words(_without_common_names(question, topics.values()))
-    searched = max(limit, min(_SEARCHED * limit, _MAX_SEARCHED))
-    result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=searched)
+    searched_count = max(limit, min(_SEARCH_FACTOR * limit, _MAX_SEARCHED))
+    topic_filter = Filter(type=TOPIC.type)
+    result = service.store.search(words, filter=topic_filter, limit=searched_count)
+
     embedder = service.extension.embedder
     if result.mode != "text" and embedder:
         answer["method"] += f" and meaning ({embedder})"
     is_whole_question = words == as_words(question)
     _add_notices(answer, result, is_whole_question=is_whole_question)
 
+    scores = _scores_of_topics(result.hits, topics)
+    budget = TurnBudget(
+        topics=limit,
+        turns=_TURNS_PER_TOPIC * limit,
+        tokens=_TOKENS_PER_TOPIC * limit,
+    )
+    turns_by_topic = TurnSearch.of(service.store).choose(question, list(scores), budget)
+    for topic, turns in turns_by_topic.items():
+        answer["memories"].append(_topic_row(topic, scores[topic], turns))
+
+
+def _scores_of_topics(hits: Iterable[Hit], topics: Mapping[str, Topic]) -> dict[Topic, float]:
+    """Return the topics of hits with their scores, rounded, in the order of the hits.
+
+    No score is higher than the one before it. Hits that are none of `topics`, which are by their
+    paths, are left out.
+    """
     scores = dict[Topic, float]()
     lowest = 1.0
-    for hit in result.hits:
+    for hit in hits:
         topic = topics.get(path_of(hit.name))
         if topic is not None:
-            # Rounded, and never higher than the score of the topic before it.
             score = max(round(hit.score, 4), _MIN_SCORE)
             lowest = min(lowest, score)
             scores[topic] = lowest
-
-    budget = TurnBudget(limit, _TURNS_PER_TOPIC * limit, _TOKENS_PER_TOPIC * limit)
-    chosen = TurnSearch.of(service.store).choose(question, list(scores), budget)
-    for topic, turns in chosen.items():
-        answer["memories"].append(_topic_row(topic, scores[topic], turns))
+    return scores
 
 
 def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question: bool) -> None:
@@ -147,15 +163,17 @@ def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question
     search, so that a general sentence stands for the notice, which would be about other words.
     """
     if result.notice and result.hits:
-        # Without a common name, the notice would be about other words than those of the question.
-        answer["degraded"] = result.notice if is_whole_question else NOTHING_FOUND
+        notice = NOTHING_FOUND
+        if is_whole_question:
+            notice = result.notice
+        answer["degraded"] = notice
         answer["only_nearest"] = True
     elif result.degraded:
         answer["degraded"] = result.degraded
 
     if not result.index.is_ready:
-        reasons = f"{answer.get('degraded', '')} {result.index.reason}"
-        answer["degraded"] = reasons.strip()
+        reason = answer.get("degraded", "")
+        answer["degraded"] = f"{reason} {result.index.reason}".strip()
 
 
 def _topic_row(topic: Topic, score: float, turns: Sequence[Turn]) -> RecalledTopic:
@@ -189,8 +207,9 @@ def _dated_row(reached: ReachedFact) -> FactOut:
 def _describe(fact: Fact) -> str:
     """Return a fact in a few words: what it is about, and its value."""
     subject = fact.slot.subject if fact.slot is not None else ""
-    about = f"{subject} {fact.key.replace('_', ' ')}".strip()
-    return f"{about}: {fact.value}"
+    key = fact.key.replace("_", " ")
+    name = f"{subject} {key}".strip()
+    return f"{name}: {fact.value}"
 
 
 def _fact_rows(reached: ReachedFact, topics: Collection[Topic]) -> list[FactOut]:
@@ -208,17 +227,17 @@ def _fact_rows(reached: ReachedFact, topics: Collection[Topic]) -> list[FactOut]
     if disputing is None:
         return [row]
 
-    later = FactOut(
+    disputing_row = FactOut(
         key=fact.key,
         value=_disputing_text(fact, disputing.turn),
         block_id=disputing.topic.id,
-        confidence=_DISPUTED,
+        confidence=_DISPUTING_CONFIDENCE,
         valid_from=format_moment(disputing.turn.at),
     )
-    row["confidence"] = round(_DISPUTED * fact.confidence, 4)
+    row["confidence"] = round(_DISPUTED_SHARE * fact.confidence, 4)
     row["valid_from"] = format_moment(stated_at(fact))
     row["disputed"] = format_moment(fact.disputed)
-    return [later, row]
+    return [disputing_row, row]
 
 
 def _disputing_text(fact: Fact, turn: Turn) -> str:
@@ -226,10 +245,10 @@ def _disputing_text(fact: Fact, turn: Turn) -> str:
 
     Returns the message, shortened to 400 characters, if none of its sentences disputes the fact.
     """
-    subjects = [stated_subject(fact)]
+    subject = stated_subject(fact)
     sentences = []
     for sentence, change in read_text(turn.message).changes.items():
-        if find_doubtful(subjects, change):
+        if find_doubtful([subject], change):
             sentences.append(sentence)
 
     if not sentences:
@@ -260,20 +279,25 @@ def _without_common_names(question: str, topics: Collection[Topic]) -> str:
     last_topics = list(topics)[-_MAX_NAMING_TOPICS:]
     shortened = question
     for name in _names_in(question):
-        topics_with_name = 0
-        for topic in last_topics:
-            if re.search(rf"{name}\b", topic.text):
-                topics_with_name += 1
-        if 2 * topics_with_name > len(last_topics):
+        if _is_common(name, last_topics):
             shortened = re.sub(rf"\b{name}(?:['’]s)?\b", "", shortened)
-    return shortened if len(content_stems(shortened)) > 1 else question
+
+    has_few_words = len(content_stems(shortened)) <= 1
+    return question if has_few_words else shortened
 
 
-def _names_in(question: str) -> list[str]:
-    """Return the capitalized words behind the first word of a question, in no fixed order.
+def _names_in(question: str) -> set[str]:
+    """Return the capitalized words behind the first word of a question.
 
-    Each comes once. Names of days and months are left out.
+    Names of days and months are left out.
     """
-    words = set(re.findall(r"(?<=\s)[^\W\d_]{2,}", question))
-    names = words.difference(day_name, month_name)
-    return [name for name in names if name.istitle()]
+    words = set(_LATER_WORD.findall(question))
+    words = words.difference(day_name, month_name)
+    return {word for word in words if word.istitle()}
+
+
+def _is_common(name: str, topics: Collection[Topic]) -> bool:
+    """Return whether most of some topics contain a name."""
+    pattern = re.compile(rf"{name}\b")
+    naming_topics = [topic for topic in topics if pattern.search(topic.text)]
+    return 2 * len(naming_topics) > len(topics)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.features.answers import RecordedTurn
+from simplemem.features.changes import Change
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.fact_recording import FactRecorder
 from simplemem.features.conversations.labels import label_of_exchanges
-from simplemem.features.conversations.notes import ConversationNotes
+from simplemem.features.conversations.notes import ConversationNotes, FactSource
 from simplemem.features.conversations.patterns import keywords_of
 from simplemem.features.conversations.profile import PROFILE
 from simplemem.features.conversations.profile_edits import with_disputes, with_traits
@@ -29,6 +30,8 @@ from simplemem.features.facts.reader import read_text
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now
 
+_NEW_PROFILE: Final = f"{PROFILE.folder}/default"  # the name of the note
+
 
 class _TopicNote(NamedTuple):
     """The topic that the turn goes to, with the turn in its text."""
@@ -39,7 +42,10 @@ class _TopicNote(NamedTuple):
 
 
 class ExchangeRecorder:
-    """Enters one exchange into a change set. Guards what its steps share."""
+    """Enters one exchange into a change set.
+
+    Guards the exchange, the topics as they were before it, and whether it is back-dated.
+    """
 
     def __init__(
         self,
@@ -58,9 +64,8 @@ class ExchangeRecorder:
         self._turn = exchange.turn
         self._topics = topics
         self._reachable = reachable_topics(topics, exchange.session)
-        self._is_back_dated = any(
-            topic.status == "active" and exchange.turn.at < topic.last for topic in self._reachable
-        )
+        active_topics = [topic for topic in self._reachable if topic.status == "active"]
+        self._is_back_dated = any(self._turn.at < topic.last for topic in active_topics)
 
     def record(self, decision: Decision, current: Topic | None) -> RecordedTurn:
         """Enter the exchange into the change set, and return what was recorded where.
@@ -72,50 +77,56 @@ class ExchangeRecorder:
         one would exceed the limit of a note.
         """
         topic = decision.topic
-        label = self._label(decision)
+        label = self._choose_label(decision)
         # The facts that hold before the turn are read before anything changes.
         fact_recorder = FactRecorder(self._notes, self._change_set, self._exchange)
+
         note = self._write_turn(topic, label)
         self._set_properties(note.path)
         if topic is not None and label != topic.label:
             self._change_set.set(note.path, title=label)
         self._pause_other_topics(note.path)
 
-        stored = fact_recorder.record(note.path, note.id)
-        link = self._notes.link_text(note.path, self._turn.mark)
-        warnings = self._update_profile(link.removeprefix("[[").removesuffix("]]"))
+        link = self._notes.link_target(note.path, self._turn.mark)
+        source = FactSource(at=self._turn.at, link=link, topic_id=note.id)
+        recorded_facts = fact_recorder.record(source)
+        profile_warnings = self._update_profile(link)
         recorded = RecordedTurn(
             block_id=note.id,
             turn_id=self._turn.id,
-            routing_scenario=self._scenario(topic, current),
-            facts_extracted=len(stored.facts),
+            routing_scenario=self._name_scenario(topic, current),
+            facts_extracted=len(recorded_facts.facts),
             topic=label,
             reason=decision.reason,
             method=decision.method,
-            facts=stored.facts,
-            warnings=stored.warnings + warnings,
+            facts=recorded_facts.facts,
+            warnings=recorded_facts.warnings + profile_warnings,
         )
-        if stored.replaced:
-            recorded["replaced"] = stored.replaced
-        if stored.needs_review:
-            recorded["needs_review"] = stored.needs_review
+        if recorded_facts.replaced:
+            recorded["replaced"] = recorded_facts.replaced
+        if recorded_facts.needs_review:
+            recorded["needs_review"] = recorded_facts.needs_review
         return recorded
 
-    def _label(self, decision: Decision) -> str:
+    def _choose_label(self, decision: Decision) -> str:
         """Return the label of the turn's topic, which is never empty.
 
         A new topic gets that of the model, else that of the agent, else one made of the exchange.
         One that was made of the first exchanges may change while the topic is young.
         """
         topic = decision.topic
+        turn = self._turn
+        label_of_agent = self._exchange.topic
         if topic is None:
-            exchange = (self._turn.message, self._turn.answer)
-            return decision.label or self._exchange.topic or label_of_exchanges([exchange])
-        if topic.is_full or self._exchange.topic or self._turn.at < topic.last:
-            return topic.label
-        return refined_label(topic, self._turn)
+            label = decision.label or label_of_agent
+            return label or label_of_exchanges([(turn.message, turn.answer)])
 
-    def _scenario(self, topic: Topic | None, current: Topic | None) -> str:
+        is_settled = topic.is_full or bool(label_of_agent) or turn.at < topic.last
+        if is_settled:
+            return topic.label
+        return refined_label(topic, turn)
+
+    def _name_scenario(self, topic: Topic | None, current: Topic | None) -> str:
         """Return the name that HMLR, whose tools clients know, gives to what happened to the topic.
 
         `topic` is the turn's topic, None for a new one; `current` is the session's so far.
@@ -143,19 +154,22 @@ class ExchangeRecorder:
             note = self._render_new_topic(topic, label)
         else:
             self._change_set.text(target.path)  # raises Conflict or Unreadable
-            note = _TopicNote(target.path, target.id, insert_turn(target, self._turn))
-        text = note.text
+            text_with_turn = insert_turn(target, self._turn)
+            note = _TopicNote(target.path, target.id, text_with_turn)
+
         if not self._is_back_dated:
-            text = change_tags(text, {"status": "active"})
-        self._change_set.put(note.path, text)
+            active_text = change_tags(note.text, {"status": "active"})
+            note = note._replace(text=active_text)
+        self._change_set.put(note.path, note.text)
         return note
 
     def _find_successor(self, topic: Topic) -> Topic | None:
         """Return the latest topic that continues a full one and has room, None if there is none."""
         successors = []
         for candidate in self._reachable:
-            continues = candidate.label == topic.label and candidate.created >= topic.created
-            if continues and not candidate.is_full:
+            has_same_label = candidate.label == topic.label
+            is_later = candidate.created >= topic.created
+            if has_same_label and is_later and not candidate.is_full:
                 successors.append(candidate)
         return max(successors, key=attrgetter("created", "id"), default=None)
 
@@ -197,9 +211,10 @@ class ExchangeRecorder:
             self._change_set.set(path, facts_read=self._turn.mark)
 
     def _is_read_so_far(self, path: str) -> bool:
-        """Return whether a model has read all turns of a topic but the one that is recorded now.
+        """Return whether a model has read all turns of a topic before the one that is recorded now.
 
-        `path` is that of the topic's note. So is a new topic, but not a turn before the last one.
+        `path` is that of the topic's note. Returns True for a new topic, and False if the turn is
+        not the last one of its topic.
         """
         for topic in self._topics:
             if topic.path == path and topic.turns:
@@ -228,18 +243,21 @@ class ExchangeRecorder:
         """
         profile = self._notes.loaded_profile()
         traits = self._exchange.traits
-        changes = read_text(self._turn.message).changes if profile else {}
+        changes: Mapping[str, Change] = {}
+        if profile is not None:
+            changes = read_text(self._turn.message).changes
         if not traits and not changes:
             return []
-        if profile and profile.problem:
+        if profile is not None and profile.problem:
             return [f"nothing was stored in {profile.name}: {profile.problem}"]
 
-        if profile:
+        if profile is not None:
             path = profile.path
             text = self._change_set.text(path)
         else:
-            path = self._notes.free_path(self._change_set, f"{PROFILE.folder}/default", between="-")
+            path = self._notes.free_path(self._change_set, _NEW_PROFILE, between="-")
             text = PROFILE.render({"title": "Profile"}, "", now())
+
         at = self._turn.at
         text = with_disputes(text, changes, at, link, has_traits=bool(traits))
         text = with_traits(text, traits, at, link)

@@ -7,7 +7,6 @@ user. All state is in notes. If somebody changes them, the next call uses the ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, SimplememError
@@ -81,11 +80,12 @@ class ConversationService(ConversationNotes):
             """Enter the exchange into a change set; the topic is decided by the current notes."""
             topics = self.loaded(Topic)
             current, decision = self.decide(exchange, topics)
-            entered = exchange
+            exchange_as_read = exchange
             if reading is not None:
                 decision = self._follow_advice(exchange, decision, reading)
-                entered = self._follow_reading(exchange, reading)
-            recorder = ExchangeRecorder(self, change_set, entered, topics)
+                exchange_as_read = self._follow_reading(exchange, reading)
+
+            recorder = ExchangeRecorder(self, change_set, exchange_as_read, topics)
             return recorder.record(decision, current)
 
         recorded, result = self.collection.change(draft, by)
@@ -136,11 +136,12 @@ class ConversationService(ConversationNotes):
             without_late_replacements,
         )
 
-        read = follow_reading(exchange, reading)
-        current_ids = {fact.id for fact in self.loaded(Fact) if not fact.problem}
-        read = read._replace(facts=without_late_replacements(read.facts, current_ids))
-        self._check_secrets(read)
-        return read
+        followed = follow_reading(exchange, reading)
+        replaceable_ids = {fact.id for fact in self.loaded(Fact) if not fact.problem}
+        facts = without_late_replacements(followed.facts, replaceable_ids)
+        followed = followed._replace(facts=facts)
+        self._check_secrets(followed)
+        return followed
 
     def archive_stale(
         self,
@@ -167,19 +168,22 @@ class ConversationService(ConversationNotes):
             topics = [self.find(ref)]
             to_close = [topic for topic in topics if topic.status != "closed"]
 
-        chat = self.chat
+        method = "rules"
+        if self.chat is not None:
+            method = self.chat.method
         result = ArchiveResult(
             closed=[topic.id for topic in to_close],
             continued=[],
             facts=[],
-            method=chat.method if chat else "rules",
+            method=method,
             warnings=[],
         )
         if not dry_run:
             self._read_and_archive(topics, to_close, result, by)
 
         for topic in to_close:
-            if topic.is_full and topic.id in result["closed"]:
+            is_closed = topic.id in result["closed"]
+            if is_closed and topic.is_full:
                 result["continued"].append(topic.id)
         return result
 
@@ -238,20 +242,24 @@ class ConversationService(ConversationNotes):
         def draft(change_set: ChangeSet) -> None:
             """Enter the changes into a change set, and replace what the result says of them."""
             topics_by_path = {topic.path: topic for topic in self.loaded(Topic)}
-            paths = [topic.path for topic in topics if topic.path in topics_by_path]
-            to_close = [topics_by_path[path] for path in paths]
-            for topic in to_close:
-                text = change_set.text(topic.path)
-                change_set.put(topic.path, pause_or_close(text, topic, "closed"))
+            closed_ids = []
+            for old_topic in topics:
+                topic = topics_by_path.get(old_topic.path)
+                if topic is not None:
+                    text = change_set.text(topic.path)
+                    change_set.put(topic.path, pause_or_close(text, topic, "closed"))
+                    closed_ids.append(topic.id)
 
             facts = list[FactOut]()
             for reading in readings:
-                if reading.path in topics_by_path:
-                    facts += self._store_reading(change_set, reading, topics_by_path[reading.path])
-            result["closed"] = [topic.id for topic in to_close]
+                topic = topics_by_path.get(reading.path)
+                if topic is not None:
+                    facts += self._store_reading(change_set, reading, topic)
+            result["closed"] = closed_ids
             result["facts"] = facts
 
-        _, written = self.collection.change(draft, AuthorArgs(reason=_ARCHIVE_REASON) | by)
+        author = AuthorArgs(reason=_ARCHIVE_REASON) | by
+        _, written = self.collection.change(draft, author)
         result["warnings"] += written.warnings
 
     def _store_reading(
@@ -267,15 +275,11 @@ class ConversationService(ConversationNotes):
             change_set.set(topic.path, private=True)
 
         facts = []
-        for read in reading.facts:
-            link = self.link_text(topic.path, read.turn.mark)
-            source = FactSource(
-                at=read.turn.at,
-                link=link.removeprefix("[[").removesuffix("]]"),
-                topic_id=topic.id,
-            )
-            known = self.known_facts(read.turn.at)
-            stored = self.store_fact(change_set, read.fact, known, source)
+        for turn, fact in reading.facts:
+            link = self.link_target(topic.path, turn.mark)
+            source = FactSource(at=turn.at, link=link, topic_id=topic.id)
+            earlier_facts = self.known_facts(turn.at)
+            stored = self.store_fact(change_set, fact, earlier_facts, source)
             facts.append(stored.row)
         return facts
 
@@ -285,9 +289,15 @@ def _stale_topics(topics: Sequence[Topic], after_days: int) -> list[Topic]:
 
     The days are counted from a topic's last turn. The topics keep their order.
     """
-    latest = dates.now() - timedelta(days=after_days)
-    paused = [topic for topic in topics if topic.status == "paused" and not topic.problem]
-    return [topic for topic in paused if topic.last <= latest]
+    now = dates.now()
+    stale_topics = []
+    for topic in topics:
+        # Full days are compared, since a moment so many days ago may be before the year 1.
+        days_paused = (now - topic.last).days
+        is_changeable = topic.status == "paused" and not topic.problem
+        if is_changeable and days_paused >= after_days:
+            stale_topics.append(topic)
+    return stale_topics
 
 
 def _readable_topics(topics: Sequence[Topic], to_close: Sequence[Topic]) -> list[Topic]:

@@ -47,5 +47,5 @@ def add_agent_traits(
     `name` is that of the note with the text that states it. Nothing is written without one.
     """
     if stated.has_traits and name:
-        link = service.link_text(f"{name}.md").removeprefix("[[").removesuffix("]]")
+        link = service.link_target(f"{name}.md")
         add_traits(service, scope, traits_of(stated), link, **by)

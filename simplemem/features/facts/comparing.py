@@ -47,18 +47,20 @@ def compare(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Comp
     reading = read_statement(text_to_forget or text)
     compared = _facts_to_compare(reading, facts, similar)
 
-    people = people_in([text, *(fact.statement for fact in facts)])
+    statements = [fact.statement for fact in facts]
+    people = people_in([text, *statements])
     current = [people.resolve(read_statement(fact.statement)) for fact in compared]
     verdict = apply_rules(people.resolve(reading), current)
     target = None
     if verdict.target_index is not None:
         target = compared[verdict.target_index]
-    if not text_to_forget:
-        return Comparison(verdict, target, similar)
 
-    is_stated = verdict.event == "NOOP"
-    forget = Verdict("DELETE", rule="rule:forget")
-    return Comparison(forget, target if is_stated else None, similar)
+    if text_to_forget:
+        is_stated = verdict.event == "NOOP"
+        verdict = Verdict("DELETE", rule="rule:forget")
+        if not is_stated:
+            target = None
+    return Comparison(verdict, target, similar)
 
 
 def _similar_facts(
@@ -72,10 +74,12 @@ def _similar_facts(
     """
     facts_by_path = {fact.path: fact for fact in facts}
     likeness = extension.likeness(text, facts_by_path, _MAX_SIMILAR)
-    return [
-        SimilarFact(facts_by_path[path], likeness.meaning.get(path, 0.0))
-        for path in likeness.best_paths(_MAX_SIMILAR)
-    ]
+
+    similar_facts = []
+    for path in likeness.best_paths(_MAX_SIMILAR):
+        similarity = likeness.meaning.get(path, 0.0)
+        similar_facts.append(SimilarFact(facts_by_path[path], similarity))
+    return similar_facts
 
 
 def facts_for_model(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> list[Fact]:
@@ -89,6 +93,7 @@ def facts_for_model(extension: ExtensionAPI, text: str, facts: Collection[Fact])
     paths = [path for path in facts_by_path if path not in private_paths]
     if len(paths) > _MAX_FOR_MODEL:
         likeness = extension.likeness(text, paths, _MAX_FOR_MODEL)
+        # Half of them by meaning, and as many by words.
         paths = likeness.best_paths(_MAX_FOR_MODEL // 2)
     return [facts_by_path[path] for path in paths]
 
@@ -103,15 +108,15 @@ def _facts_to_compare(
     Otherwise they are those of the same relation, the similar ones, and those that were added in
     the same step and are not indexed yet.
     """
-    is_few = len(facts) <= _MAX_COMPARED
-    compared: dict[str, Fact] = {}
+    are_few = len(facts) <= _MAX_COMPARED
+    compared_by_path: dict[str, Fact] = {}
     for fact in facts:
         is_just_written = not fact.sha256
-        if is_few or is_just_written or _has_same_relation(fact, reading):
-            compared[fact.path] = fact
+        if are_few or is_just_written or _has_same_relation(fact, reading):
+            compared_by_path[fact.path] = fact
     for fact, _ in similar:
-        compared[fact.path] = fact
-    return list(compared.values())
+        compared_by_path[fact.path] = fact
+    return list(compared_by_path.values())
 
 
 def _has_same_relation(fact: Fact, reading: Reading) -> bool:

@@ -24,19 +24,21 @@ from simplemem.features.facts.new_fact import AgentReading, NewFact
 
 
 def facts_disputed_by(new: NewFact, facts: Sequence[Fact], at: datetime) -> list[Fact]:
-    """Return those among `facts` that a statement puts in doubt which is made at a time.
+    """Return those among `facts` that a new statement, made at a time, puts in doubt.
 
     Its text says that they changed, but not to what; or the agent states another value for the
     same key, and not which fact that replaces.
     """
     doubtful = facts_in_doubt(new.text, facts, at)
-    if read_change(new.text) is None:
+    names_no_fact = read_change(new.text) is None
+    if names_no_fact:
         doubtful = [fact for fact in doubtful if _may_be_meant(fact, new.agent_reading)]
-    slot = new.slot
-    if new.decided_by == AGENT and slot is not None and not new.replaces:
-        doubtful += [
-            fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
-        ]
+
+    is_of_agent = new.decided_by == AGENT and not new.replaces
+    if is_of_agent and new.slot is not None:
+        for fact in facts:
+            if _has_other_value(fact, new.slot) and fact not in doubtful:
+                doubtful.append(fact)
     return doubtful
 
 
@@ -52,11 +54,12 @@ def _may_be_meant(fact: Fact, reading: AgentReading | None) -> bool:
         return False
     if fact.slot is None:
         return True
-    names = normalize_name(fact.slot.subject).split()
+
+    words_of_fact = normalize_name(fact.slot.subject).split()
     for subject in reading.subjects:
         words = normalize_name(subject).split()
-        is_user = not words and not names
-        if is_user or not set(words).isdisjoint(names):
+        are_of_user = not words and not words_of_fact
+        if are_of_user or not set(words).isdisjoint(words_of_fact):
             return True
     return False
 
@@ -65,9 +68,16 @@ def _has_other_value(fact: Fact, slot: Slot) -> bool:
     """Return whether a fact has the subject and the relation of a slot, and another value."""
     if fact.slot is None:
         return False
-    fact_parts = [part.casefold() for part in fact.slot]
-    slot_parts = [part.casefold() for part in slot]
-    return fact_parts[:2] == slot_parts[:2] and fact_parts[2] != slot_parts[2]
+    fact_slot = _in_small_letters(fact.slot)
+    other_slot = _in_small_letters(slot)
+    has_same_subject = fact_slot.subject == other_slot.subject
+    has_same_relation = fact_slot.relation == other_slot.relation
+    return has_same_subject and has_same_relation and fact_slot.object != other_slot.object
+
+
+def _in_small_letters(slot: Slot) -> Slot:
+    """Return a slot in the form in which slots are compared."""
+    return Slot(slot.subject.casefold(), slot.relation.casefold(), slot.object.casefold())
 
 
 def facts_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
@@ -94,16 +104,16 @@ def facts_put_in_doubt(
     `subject_of_fact` says what a fact is about.
     """
     subjects = [subject_of_fact(fact) for fact in facts]
-    doubtful: dict[str, Fact] = {}
+    doubtful_by_path: dict[str, Fact] = {}
     for change in changes:
         for index in find_doubtful(subjects, change):
             fact = facts[index]
-            doubtful[fact.path] = fact
-    return list(doubtful.values())
+            doubtful_by_path[fact.path] = fact
+    return list(doubtful_by_path.values())
 
 
 def end_of_corrected(text: str, in_doubt: Sequence[Fact], at: datetime) -> datetime | None:
-    """Return when the appointment ends of which a text corrects a detail, None without one.
+    """Return when the appointment ends of which a text corrects a detail, None if it corrects none.
 
     A text that names a day itself corrects the day. `in_doubt` are the facts that the text, which
     is stated at a time, puts in doubt.
@@ -111,9 +121,12 @@ def end_of_corrected(text: str, in_doubt: Sequence[Fact], at: datetime) -> datet
     change = read_vague_change(text)
     if change is None or change.kind != "correction" or not change.numbers:
         return None
-    if end_of_appointment(text, at) is not None:
+    names_day = end_of_appointment(text, at) is not None
+    if names_day:
         return None
-    ends = [mention.ends for mention in map(_mention_of, in_doubt) if mention.ends is not None]
+
+    mentions = [_mention_of(fact) for fact in in_doubt]
+    ends = [mention.ends for mention in mentions if mention.ends is not None]
     return max(ends, default=None)
 
 
@@ -135,8 +148,9 @@ def _vaguely_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[in
 def _mention_of(fact: Fact) -> Mention:
     """Return what a vague change compares of a fact. Only an appointment has an end there."""
     stated = fact.valid_from
-    is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
-    return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)
+    if stated is None or end_of_appointment(fact.statement, stated) is None:
+        return Mention(fact.statement, stated, None)
+    return Mention(fact.statement, stated, fact.valid_to)
 
 
 def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:

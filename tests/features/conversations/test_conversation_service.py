@@ -387,6 +387,13 @@ def test_archiving_closes_topics_paused_for_long_as_one_step(
     assert labels(conversations, conversations.archive_stale("Kitten")) == ["Kitten"]
 
 
+def test_no_topic_is_older_than_the_calendar(conversations: ConversationService) -> None:
+    record(conversations, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
+    record(conversations, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
+    assert conversations.archive_stale(after_days=10_000_000_000)["closed"] == []
+    assert labels(conversations, conversations.archive_stale(after_days=1)) == ["Jam"]
+
+
 def test_several_threads_lose_and_double_nothing(conversations: ConversationService) -> None:
     def work(number: int) -> None:
         for k in range(6):
