@@ -195,10 +195,9 @@ def daily(
     $ simplemem daily '- [ ] Order helium'"""
     with opened(vault, make=True) as store:
         finish()
-        saved = store.daily(who=WHO, tool="daily")
         if text:
-            saved = store.update(saved.name, append=" ".join(text), who=WHO, tool="daily")
-        return saved_answer(saved)
+            return saved_answer(store.append_to_daily(" ".join(text), who=WHO, tool="daily"))
+        return saved_answer(store.daily(who=WHO, tool="daily"))
 
 
 def _parse_property(typed: str) -> tuple[str, Any]:

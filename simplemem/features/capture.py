@@ -69,8 +69,8 @@ def add_capture(store: EnhancedStore, capture: Capture, author: AuthorArgs) -> s
     change: AuthorArgs = {**author, "reason": reason}
     name = store.settings.write.capture
     if not name:
-        name = store.daily(**author).name
-    elif not store.extension.exists(path_of(name)):
+        return store.append_to_daily(item, **change).name
+    if not store.extension.exists(path_of(name)):
         return store.create(name, item, **change).name
     return store.update(name, append=item, **change).name
 

@@ -42,8 +42,9 @@ _OWN_DATES: Final = re.compile(rb"^(?:created|modified):.*$", re.MULTILINE)
 class ProposedStep:
     """What one file is to become.
 
-    `base` is the hash of the text that the change was made from; None if there was no file. `data`
-    are the new bytes of a file that is created or changed, and None for a move or a deletion.
+    `base` is the hash of the text that the change was made from; None if there was no file. Of a
+    file that is created, it is the hash of the template to which text was added, if any. `data` are
+    the new bytes of a file that is created or changed, and None for a move or a deletion.
     """
 
     change: Change

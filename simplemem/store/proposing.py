@@ -24,7 +24,7 @@ from simplemem.note.scopes import is_private_by_rule
 from simplemem.store.edits import encoded
 from simplemem.store.vault_index import IndexKeeper
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import Author, FileChange
+from simplemem.vault.values import Author, FileChange, sha256
 
 PROPOSAL_FOLDER = "inbox"
 """The folder of the proposals."""
@@ -85,8 +85,10 @@ class Proposing:
         if whole_vault.entry(path) is None:
             text = format_proposal(proposal, texts)
             whole_vault.create(path, encoded(text), author)
-            for base in texts.values():
-                whole_vault.store_text(base)  # for a merge, if the file changes meanwhile
+            # For a merge, if the file changes or is created meanwhile.
+            templates = [change.template for change in changes if change.template is not None]
+            for base in (*texts.values(), *templates):
+                whole_vault.store_text(base)
             if not self._vault.access.hides(path):
                 self._keeper.index_written({path})
         raise _proposed(proposal, path)
@@ -118,7 +120,8 @@ def _step_of(change: FileChange) -> ProposedStep:
     if change.is_deletion:
         return ProposedStep("delete", change.path, change.old_sha256)
     if change.old_sha256 is None:
-        return ProposedStep("create", change.path, data=change.data or b"")
+        base = None if change.template is None else sha256(change.template)
+        return ProposedStep("create", change.path, base, data=change.data or b"")
     return ProposedStep("update", change.path, change.old_sha256, data=change.data or b"")
 
 

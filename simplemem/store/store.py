@@ -650,6 +650,16 @@ class EnhancedStore:
         """
         return self._opened.templates.daily(**by)
 
+    def append_to_daily(
+        self, text: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[AuthorArgs]
+    ) -> Saved:
+        """Append a text to today's daily note; create it from its template if it does not exist.
+
+        That is one change, which one undo takes back. `metadata` sets properties. Raises what
+        `daily` and `update` raise.
+        """
+        return self._opened.templates.append_to_daily(text, metadata, **by)
+
     def daily_name(self) -> str:
         """Return the name of today's daily note by Obsidian's settings. It need not exist."""
         return self._opened.templates.daily_name()

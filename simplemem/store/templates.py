@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 from simplemem.errors import NotFound
 from simplemem.models import AuthorArgs, Saved
@@ -66,16 +67,36 @@ class TemplateNotes:
         not be created, Invalid or TooLong if Obsidian's settings give it an illegal name, and
         AlreadyExists if another program creates it meanwhile.
         """
-        settings = self._obsidian.current
         name = self.daily_name()
         file = self._reader.file(path_of(name))
         if file is not None:
             return self._editor.report_unchanged(file)
+        return self.create(self._daily_template(), name, **by)
 
-        template = settings.daily_template
-        if not template or not self._reader.exists(path_of(template)):
-            template = ""  # Obsidian creates an empty note then
-        return self.create(template, name, **by)
+    def append_to_daily(
+        self, text: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[AuthorArgs]
+    ) -> Saved:
+        """Append a text to today's daily note, set properties of it, and return what was saved.
+
+        If the note does not exist, it is created from its template with the text in it: that is one
+        change, so that a proposal contains the text. Raises what `daily` and `NoteEditor.update`
+        raise.
+        """
+        self._writer.check_writable()
+        name = check_name(self.daily_name())
+        with self._writer.lock():
+            if not self._reader.exists(path_of(name)):
+                beginning = self._filled_template(self._daily_template(), name)
+                return self._editor.create_appended(name, beginning, text, metadata, **by)
+        return self._editor.update(name, append=text, metadata=metadata, **by)
+
+    def _daily_template(self) -> str:
+        """Return the name of the template of daily notes, "" for an empty note.
+
+        Obsidian creates an empty note too if the template does not exist.
+        """
+        template = self._obsidian.current.daily_template
+        return template if template and self._reader.exists(path_of(template)) else ""
 
     def create(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "", and index it.
@@ -88,17 +109,23 @@ class TemplateNotes:
         """
         self._writer.check_writable()
         path = path_of(check_name(name))
+        data = self._filled_template(template, name)
+        with self._writer.lock():
+            written = self._vault.create(path, data, author_of_call(by, "create"))
+            return self._editor.finish_write(written, data, ())
+
+    def _filled_template(self, template: str, name: str) -> bytes:
+        """Return the bytes of a template with its fields filled in; none for the template "".
+
+        `name` is that of the new note. Raises NotFound and Ambiguous for the template.
+        """
         text = ""
         if template:
             source = self._vault.read(self._template_path(template))
             text = source.data.decode("utf-8", "surrogateescape")
         title = name.rsplit("/", 1)[-1]
         text = fill_template(text, title, local_now(), self._obsidian.current)
-
-        data = text.encode("utf-8", "surrogateescape")
-        with self._writer.lock():
-            written = self._vault.create(path, data, author_of_call(by, "create"))
-            return self._editor.finish_write(written, data, ())
+        return text.encode("utf-8", "surrogateescape")
 
     def _template_path(self, template: str) -> str:
         """Return the path of a template in Obsidian's template folder, or of any other note.

@@ -292,6 +292,38 @@ class NoteEditor:
         saved = self._edit_note(name, edit, if_sha256, author_of_call(by, "update"))
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
+    def create_appended(
+        self,
+        name: str,
+        beginning: bytes,
+        append: str,
+        metadata: Mapping[str, Any] | None,
+        **by: Unpack[AuthorArgs],
+    ) -> Saved:
+        """Create a note that begins with a text and has another one appended, as one change.
+
+        `metadata` sets properties. The caller holds the vault's lock. Raises AlreadyExists if there
+        is such a note, and what `update` raises for a text.
+        """
+        path = path_of(name)
+        note = read_note(beginning)
+        note.check_editable(name)
+        text = append_content(note, append)
+        if metadata:
+            text = apply_metadata(text, metadata)
+        old_properties = note.header.properties
+        new_properties = read_header(text).properties
+        check_scope_is_own(path, old_properties, new_properties, self._access.hides)
+
+        warnings = check_text(self._settings, name, note.text, text)
+        text = stamp_modified(text, now())
+        data = encoded(text)
+        author = author_of_call(by, "update")
+        written = self._vault.create(path, data, author, template=beginning)
+        saved = self.finish_write(written, data, warnings)
+        remarks = [*_remarks_on_append(note), *_tags_left(text, metadata or {})]
+        return replace(saved, warnings=(*saved.warnings, *remarks))
+
     def write_text(
         self, name: str, text: str, *, if_sha256: str, **by: Unpack[AuthorArgs]
     ) -> Saved:

@@ -81,8 +81,7 @@ def create_memory(
 
     if _is_daily(name):
         # Obsidian's daily note exists already, or is made from its template.
-        daily = store.daily(**caller)
-        saved = store.update(daily.name, append=content, metadata=metadata, reason=reason, **caller)
+        saved = store.append_to_daily(content, metadata, reason=reason, **caller)
         session.record_change(saved)
         replaced = _ReplacedText()
     else:
@@ -157,24 +156,26 @@ def update_memory(
     """Change the text of a memory (pass one of content, append and edits) and merge its
     frontmatter."""
     content, metadata, header_warnings = without_header(content, metadata)
-    if _is_daily(name) and append is not None and content is None:
-        name = store.daily(**caller).name
+    expected_hash = None
+    only_appends = append is not None and content is None and edits is None
+    if _is_daily(name) and only_appends and if_sha256 is None:
+        saved = store.append_to_daily(append or "", metadata, reason=reason, **caller)
+    else:
+        found = to_change(store, name)
+        expected_hash = whole_hash(store, found, if_sha256)
+        if content is not None and expected_hash is None:
+            expected_hash = session.known_hash(path_of(found))
 
-    found = to_change(store, name)
-    expected_hash = whole_hash(store, found, if_sha256)
-    if content is not None and expected_hash is None:
-        expected_hash = session.known_hash(path_of(found))
-
-    saved = store.update(
-        found,
-        content=content,
-        append=append,
-        edits=None if edits is None else [edit.model_dump() for edit in edits],
-        metadata=metadata,
-        if_sha256=expected_hash,
-        reason=reason,
-        **caller,
-    )
+        saved = store.update(
+            found,
+            content=content,
+            append=append,
+            edits=None if edits is None else [edit.model_dump() for edit in edits],
+            metadata=metadata,
+            if_sha256=expected_hash,
+            reason=reason,
+            **caller,
+        )
 
     replaced = _ReplacedText()
     if content is not None:

@@ -531,13 +531,15 @@ class VaultBase(ABC):
         author: Author,
         *,
         rewrites: Sequence[FileChange] = (),
+        template: bytes | None = None,
     ) -> WriteResult:
         """Create a file, and make some other changes with it, all or none; return its result.
 
-        If the file has these bytes already, nothing is written. Raises AlreadyExists if there is
-        another file whose path differs at most in case or accents, and what `carry_out` raises.
+        `template` is the text to which something was added, if there is one. If the file has these
+        bytes already, nothing is written. Raises AlreadyExists if there is another file whose path
+        differs at most in case or accents, and what `carry_out` raises.
         """
-        creation = FileChange("create", path, data=data)
+        creation = FileChange("create", path, data=data, template=template)
         results = self.carry_out([creation, *rewrites], author)
         return results[0]
 

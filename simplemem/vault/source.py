@@ -168,11 +168,13 @@ class NoteSource(Protocol):
         author: Author,
         *,
         rewrites: Sequence[FileChange] = (),
+        template: bytes | None = None,
     ) -> WriteResult:
         """Create a file, and make some other changes with it, all or none; return its result.
 
-        If the file has these bytes already, nothing is written. Raises AlreadyExists if there is
-        another file whose path differs at most in case or accents, and what `carry_out` raises.
+        `template` is the text to which something was added, if there is one. If the file has these
+        bytes already, nothing is written. Raises AlreadyExists if there is another file whose path
+        differs at most in case or accents, and what `carry_out` raises.
         """
 
     def replace(self, path: str, data: bytes, expected_sha256: str, author: Author) -> WriteResult:

@@ -87,7 +87,8 @@ class FileChange:
     """What one file is to become, and what it must be before. Creating this changes no file.
 
     If `old_sha256` is None, the file must not exist. If `data` is None, it keeps its text, or is
-    deleted if `is_deletion`. With `new_path`, it is moved.
+    deleted if `is_deletion`. With `new_path`, it is moved. `template` is the text that a new file
+    was begun with, if something was added to that.
     """
 
     op: Op
@@ -98,6 +99,7 @@ class FileChange:
     is_deletion: bool = False
     trash: str | None = None  # the file in the trash that is restored
     at: float | None = None  # the modification time in seconds, if it is not now
+    template: bytes | None = None
 
     @staticmethod
     def update(path: str, old_sha256: str | None, data: bytes | None) -> FileChange:

@@ -104,3 +104,18 @@ def test_a_box_that_was_ticked_without_a_server_is_carried_out_at_its_start(
         agent.call("search_memories", query="backups")
         eventually(lambda: not proposal.exists())
     assert (reviewed / "decisions/database.md").read_text() == TEXT
+
+
+@both
+def test_texts_for_a_daily_note_that_does_not_exist_are_in_the_proposals(
+    reviewed: Path, mode: str
+) -> None:
+    async def body() -> None:
+        async with connected(reviewed, mode) as client:
+            await client.call_tool("update_memory", {"name": "daily", "append": "Order helium."})
+            await client.call_tool("create_memory", {"name": "daily", "content": "Call Ida."})
+
+    run(body)
+    texts = "".join(path.read_text() for path in (reviewed / "inbox").iterdir())
+    assert "Order helium." in texts
+    assert "Call Ida." in texts

@@ -6,14 +6,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Conflict, SimplememError
+from simplemem.note.appending import append_content
 from simplemem.note.diff import LONG_DIFF, unified_diff
+from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 from simplemem.note.names import name_of, path_of
+from simplemem.note.note import read_note
 from simplemem.note.proposal import ProposedStep
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
+_SIDES = ("the note", "the proposal")
 _HINT = "Edit the proposal or the note, or decline the proposal."
 
 
@@ -36,7 +40,7 @@ def apply_step(store: EnhancedStore, step: ProposedStep, *, overwrite: bool) -> 
     if current == step.data:
         return None
     if current is None:
-        if step.base is None or overwrite:
+        if step.change == "create" or overwrite:
             return NewText(path, None, step.data)
         message = f"{name_of(step.path)} was deleted since the proposal"
         raise Conflict(message, current_sha256=None, hint=_HINT)
@@ -50,7 +54,7 @@ def apply_step(store: EnhancedStore, step: ProposedStep, *, overwrite: bool) -> 
 def current_path(store: EnhancedStore, step: ProposedStep) -> str:
     """Return where the file of a step is now: it may have been moved since."""
     extension = store.extension
-    if step.base is None or extension.exists(step.path):
+    if step.change == "create" or extension.exists(step.path):
         return step.path
     former = extension.find_former_note(name_of(step.path))
     if former is None or former.current_name is None:
@@ -78,10 +82,36 @@ def _merge(store: EnhancedStore, step: ProposedStep, current: bytes) -> bytes:
         raise _conflict(step, base, current) from None
 
     base_text, current_text, proposed_text = texts
-    merged = merge(base_text, current_text, proposed_text, ("the note", "the proposal"), both=True)
+    split_text = _split_addition(base_text, proposed_text)
+    merged = merge(base_text, current_text, split_text.rest, _SIDES, both=True)
     if not merged.is_clean:
         raise _conflict(step, base, current)
-    return merged.text.encode("utf-8")
+
+    text = merged.text
+    if split_text.addition:
+        text = append_content(read_note(text.encode("utf-8")), split_text.addition)
+    return text.encode("utf-8")
+
+
+class _SplitText(NamedTuple):
+    """A proposed text without what it adds at the end of the note, and that addition."""
+
+    rest: str
+    addition: str
+
+
+def _split_addition(base: str, proposed: str) -> _SplitText:
+    """Return a proposed text without its addition; "" for none, or if the body changed otherwise.
+
+    A merge by lines would join two paragraphs that were appended to the same text.
+    """
+    base_body = base[read_header(base).body_start :]
+    body_start = read_header(proposed).body_start
+    body = proposed[body_start:]
+    addition = body.removeprefix(base_body).lstrip("\r\n")
+    if not body.startswith(base_body) or not addition:
+        return _SplitText(proposed, "")
+    return _SplitText(proposed[:body_start] + base_body, addition)
 
 
 def _conflict(step: ProposedStep, base: bytes | None, current: bytes) -> Conflict:

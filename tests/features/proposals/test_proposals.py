@@ -178,6 +178,19 @@ def test_proposals_of_two_agents_are_merged_one_after_the_other(
     assert (vault / "decisions/database.md").read_text() == expected
 
 
+def test_texts_that_two_proposals_append_to_one_note_stay_paragraphs_of_their_own(
+    agents: EnhancedStore, vault: Path, write: Write
+) -> None:
+    note = write("decisions/log.md", "---\nmodified: 2026-01-01T10:00:00Z\n---\nFirst.\n")
+    names = [
+        propose(lambda text=text: agents.update("decisions/log", append=text, **AGENT))  # type: ignore[misc]
+        for text in ("Second.", "Third.")
+    ]
+    for name in names:
+        proposals_of(agents).accept(name, **PERSON)
+    assert note.read_text().endswith("---\nFirst.\n\nSecond.\n\nThird.\n")
+
+
 def test_a_proposal_that_cannot_be_merged_is_a_conflict_and_stays(
     agents: EnhancedStore, vault: Path
 ) -> None:
@@ -222,6 +235,35 @@ def test_a_stale_or_impossible_change_is_refused_instead_of_proposed(
     with pytest.raises(NotFound):
         agents.delete("decisions/none", **AGENT)
     assert not (vault / "inbox").exists()
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("", "Order helium.\n\nCall Ida.\n"),
+        ("# Day\n", "# Day\n\nOrder helium.\n\nCall Ida.\n"),
+        ("---\ntags: [day]\n---\n", "---\ntags: [day]\n---\nOrder helium.\n\nCall Ida.\n"),
+    ],
+)
+def test_two_texts_for_a_daily_note_that_does_not_exist_are_both_accepted(
+    vault: Path, write: Write, template: str, expected: str
+) -> None:
+    write(".obsidian/daily-notes.json", '{"folder": "decisions", "template": "Day"}')
+    write("Day.md", template)
+    with opened_for_agents(vault) as agents:
+        texts = ("Order helium.", "Call Ida.")
+        names = [propose(lambda text=text: agents.append_to_daily(text, **AGENT)) for text in texts]  # type: ignore[misc]
+        assert len(set(names)) == 2
+        assert not (vault / "decisions").exists()
+
+        proposals = proposals_of(agents)
+        versions = [proposals.accept(name, **PERSON).version for name in names]
+        daily = vault / f"{agents.daily_name()}.md"
+        assert daily.read_text() == expected
+        for version in reversed(versions):
+            agents.undo(version, kind="human")
+        assert not daily.exists()
+        assert len(proposals.list()) == 2
 
 
 def test_a_ticked_box_decides(agents: EnhancedStore, vault: Path) -> None:
