@@ -69,7 +69,7 @@ def list_review(
         conditions = InboxFilter(
             OWNER, agent, folder, since, only_unreviewed=not everything, limit=_MAX_ITEMS
         )
-        items = _list_items(store, conditions, proposals)
+        items = _list_items(store, conditions)
         is_empty = not items and not proposals
         if can_ask() and not no_questions and not is_empty:
             return _ask_about_all(store, proposals, items)
@@ -77,15 +77,12 @@ def list_review(
     return _list_answer(decided, proposals, items)
 
 
-def _list_items(
-    store: EnhancedStore, conditions: InboxFilter, proposals: Sequence[Proposal]
-) -> list[ReviewItem]:
-    """Return the items of the inbox, without the notes of the proposals themselves."""
+def _list_items(store: EnhancedStore, conditions: InboxFilter) -> list[ReviewItem]:
+    """Return the items of the inbox."""
     from simplemem.features.review.service import review_of
 
-    names = {proposal.name for proposal in proposals}
     groups = review_of(store).inbox(conditions).groups
-    return [item for group in groups for item in group.items if item.name not in names]
+    return [item for group in groups for item in group.items]
 
 
 def _list_answer(

@@ -22,6 +22,9 @@ from simplemem.note.yaml_writer import render_header
 PROPOSAL_TYPE: Final = "change-proposal"
 """The property `type` of a proposal."""
 
+PROPOSING_TOOL: Final = "propose"
+"""The tool with which the log records that a proposal was written."""
+
 HIDDEN_REASON: Final = "it is a proposal that nobody has accepted yet"
 """Why search leaves a proposal out."""
 

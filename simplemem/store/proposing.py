@@ -14,6 +14,7 @@ from simplemem.note.dates import format_log_time
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, name_of
 from simplemem.note.proposal import (
+    PROPOSING_TOOL,
     ProposedChange,
     ProposedStep,
     describe_step,
@@ -84,7 +85,7 @@ class Proposing:
         whole_vault.before_write = None
         if whole_vault.entry(path) is None:
             text = format_proposal(proposal, texts)
-            whole_vault.create(path, encoded(text), author)
+            whole_vault.create(path, encoded(text), author._replace(tool=PROPOSING_TOOL))
             # For a merge, if the file changes or is created meanwhile.
             templates = [change.template for change in changes if change.template is not None]
             for base in (*texts.values(), *templates):

@@ -76,6 +76,21 @@ def test_a_proposal_is_listed_accepted_and_declined(run: Run, vault: Path) -> No
     assert run("review", "accept", accepted).code == 1
 
 
+def test_accepting_is_undone_as_one_step_and_the_proposal_is_listed_again(
+    run: Run, vault: Path
+) -> None:
+    name = propose(vault)
+    before = ada(vault)
+    for undo in (["review", "undo"], ["undo"]):
+        version = run("review", "accept", name, "--json").json["version"]
+        assert "Sugar." in ada(vault)
+        assert run(*undo, version).code == 0
+        assert ada(vault) == before
+        listed = run("review", "--json").json
+        assert [proposal["name"] for proposal in listed["proposals"]] == [name]
+        assert listed["items"] == []
+
+
 def test_a_ticked_box_is_carried_out_by_the_list(run: Run, vault: Path) -> None:
     note = vault / f"{propose(vault)}.md"
     note.write_text(note.read_text().replace("[ ] Accept", "[x] Accept"))

@@ -80,6 +80,17 @@ def test_a_proposal_of_a_default_tool_is_no_error(reviewed: Path, mode: str) -> 
     assert (reviewed / "decisions/database.md").read_text() == TEXT
 
 
+@both
+def test_a_proposal_is_not_listed_among_the_changes_to_review(reviewed: Path, mode: str) -> None:
+    async def body() -> None:
+        async with connected(reviewed, mode, tools="review") as client:
+            await client.call_tool("update_memory", {"name": "database", "append": "x"})
+            listed = text_of(await client.call_tool("review_changes", {}))
+            assert listed == "There is nothing to review."
+
+    run(body)
+
+
 def test_a_box_that_is_ticked_while_a_server_runs_is_carried_out(reviewed: Path) -> None:
     with Bare(reviewed) as agent:
         agent.initialize()

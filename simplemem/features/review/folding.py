@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from simplemem.features.review.inbox import NoteChange
 from simplemem.features.review.state import fingerprint_of
 from simplemem.note.names import name_of
+from simplemem.note.proposal import PROPOSING_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,8 +196,9 @@ class Group:
 def read_operations(versions: Iterable[Version]) -> list[Operation]:
     """Return the operations by agents among the changes, which are newest first, oldest first.
 
-    Undos that an agent made are left out, because what they undid is shown as undone; so is what
-    was copied from another machine, and texts that were only found after a crash.
+    Undos that an agent made are left out, because what they undid is shown as undone; so are
+    proposals, about which people decide otherwise, what was copied from another machine, and texts
+    that were only found after a crash.
     """
     operations = []
     for _, changes in groupby(versions, attrgetter("group")):
@@ -208,8 +210,10 @@ def read_operations(versions: Iterable[Version]) -> list[Operation]:
 
 
 def _is_to_be_reviewed(change: Version) -> bool:
-    """Return whether an agent made a change here, and did not only undo another one."""
-    return not change.is_by_person and change.op != "undo" and change.tool != _COPIED_BY
+    """Return whether an agent made a change here, and did not only undo or propose another one."""
+    if change.is_by_person or change.op == "undo":
+        return False
+    return change.tool not in (_COPIED_BY, PROPOSING_TOOL)
 
 
 def _read_operation(changes: Sequence[Version]) -> Operation:

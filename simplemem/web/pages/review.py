@@ -101,13 +101,14 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         "Review",
         inbox=inbox,
         proposals=proposals,
-        has_notes=has_notes,
+        has_notes=has_notes or bool(proposals),
         base_url=base_url(request, view),
         fields=fields,
         since_choices=_SINCE,
         query_string=_query_string(fields),
         next_page=_next_page(inbox, fields),
         message=fields.get("result", "")[:_MAX_MESSAGE],
+        undoable=_undoable_version(fields),
     )
 
 
@@ -336,6 +337,12 @@ def _next_page(inbox: Inbox, fields: Mapping[str, str]) -> str:
         return ""
     number = inbox.next_offset // _PAGE_SIZE + 1
     return _query_string({**fields, "page": str(number)})
+
+
+def _undoable_version(fields: Mapping[str, str]) -> str:
+    """Return the version of a decision that the page offers to undo; "" if there is none."""
+    version = fields.get("undo", "")
+    return version if _VERSION.fullmatch(version) else ""
 
 
 def _version_in(request: Request) -> str:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.errors import Invalid, NotFound, ReadOnly
+from simplemem.errors import Invalid, NotFound, Proposed, ReadOnly
+from simplemem.features.proposals.service import proposals_of
 from simplemem.features.review.inbox import LAST_LOOK, InboxFilter, ReviewItem
 from simplemem.features.review.service import ReviewService, review_of
 from simplemem.models import AuthorArgs
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
 
 IDA = InboxFilter(person="ida")
@@ -55,6 +57,23 @@ def test_the_inbox_has_what_agents_changed_and_not_what_people_did(
     assert item.reason == "the user asked"
     assert item.text.words_added > 3 and item.text.words_removed == 0
     assert group.versions == item.versions == (item.version,)
+
+
+def test_a_proposal_is_no_item_before_and_after_somebody_decides_about_it(
+    vault: Path,
+) -> None:
+    settings = load_settings(vault=vault)
+    write = settings.write.model_copy(update={"review": ("people/",)})
+    settings = settings.model_copy(update={"write": write})
+    with open_store(vault, settings=settings) as store:
+        store.create("inbox/Errand 1a2b3c4d", "Buy tea.", **CLAUDE)
+        with pytest.raises(Proposed) as proposed:
+            store.create("people/Ida", "She likes tea.", **CLAUDE)
+        assert names_of(review_of(store)) == ["inbox/Errand 1a2b3c4d"]
+
+        proposals_of(store).accept(str(proposed.value.details["proposal"]), who="ida")
+        assert names_of(review_of(store)) == ["inbox/Errand 1a2b3c4d"]
+        assert review_of(store).inbox(IDA).left == 1
 
 
 def test_changes_are_grouped_by_agent_and_session_the_latest_first(
