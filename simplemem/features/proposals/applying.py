@@ -73,7 +73,7 @@ def _merge(store: EnhancedStore, step: ProposedStep, current: bytes) -> bytes:
     Raises Conflict if the step deletes the file, if both changes touch the same lines, or if a text
     is missing or is not UTF-8.
     """
-    base = None if step.base is None else store.extension.text_of_version(step.base, step.path)
+    base = _base_of(store, step)
     if step.data is None or base is None:
         raise _conflict(step, base, current)
     try:
@@ -91,6 +91,29 @@ def _merge(store: EnhancedStore, step: ProposedStep, current: bytes) -> bytes:
     if split_text.addition:
         text = append_content(read_note(text.encode("utf-8")), split_text.addition)
     return text.encode("utf-8")
+
+
+def _base_of(store: EnhancedStore, step: ProposedStep) -> bytes | None:
+    """Return the text that a step was made from; None if there was none, or if it is lost."""
+    if step.base is None:
+        return None
+    base = store.extension.text_of_version(step.base, step.path)
+    if base is None and step.change == "create" and step.data is not None:
+        # The server of a branch that received the proposal keeps the template, and others do not.
+        return _beginning_with_hash(step.data, step.base)
+    return base
+
+
+def _beginning_with_hash(data: bytes, digest: str) -> bytes | None:
+    """Return the first lines of a text that have a hash together; None if there are no such."""
+    hashing = sha256()
+    end = 0
+    for line in [b"", *data.splitlines(keepends=True)]:
+        hashing.update(line)
+        end += len(line)
+        if hashing.hexdigest() == digest:
+            return data[:end]
+    return None
 
 
 class _SplitText(NamedTuple):
