@@ -5,7 +5,8 @@ In a terminal, `review` shows one after the other and asks what to do with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,15 +31,19 @@ _review = default_group(
     "$ simplemem review\n$ simplemem review keep v12\n$ simplemem review accept 'Plan 1a2b3c4d'",
 )
 _MAX_ITEMS = 1000
-_KEYS = "k keep, u undo, s skip, q quit"
-_PROPOSAL_KEYS = "a accept, d decline, s skip, q quit"
+_KEYS = "k keep, u undo, e edit, s skip, q quit"
+_PROPOSAL_KEYS = "a accept, d decline, e edit, s skip, q quit"
 
 Versions = Annotated[list[str], argument("VERSION...", "Versions that the list shows.")]
 ProposalName = Annotated[str, argument("NAME", "A proposal that the list shows.")]
 
 
 class _Quit(Exception):
-    """The user wants to see no more."""
+    """The user wants to see no more. `has_decided` says whether the last action was a decision."""
+
+    def __init__(self, *, has_decided: bool = False) -> None:
+        super().__init__()
+        self.has_decided = has_decided
 
 
 @command(_review, name="list")
@@ -151,23 +156,35 @@ def _ask_about_all(
         for item in items:
             if item.is_open:
                 decided += _ask_about_item(store, item)
-    except (_Quit, typer.Abort, KeyboardInterrupt):
-        pass
+    except _Quit as end:
+        decided += end.has_decided
     return Answer({"decided": decided}, [[f"Decided about {format_count(decided, 'change')}."]])
 
 
 def _ask_about_proposal(store: EnhancedStore, proposal: Proposal) -> bool:
     """Show a proposal and carry out the answer. Return whether the user decided."""
-    lines: Lines = [_spaced(_proposal_row(proposal))]
-    if proposal.conflict:
-        lines.append([("conflict: ", "red"), proposal.conflict])
-    lines += diff_lines(proposal.diff)
-    show(Answer({}, lines))
-    actions: dict[str, Callable[[], Answer]] = {
+    from simplemem.features.proposals.service import proposals_of
+
+    def edit() -> Answer:
+        """Have the user edit the proposal, in which the proposed text may be changed."""
+        saved = _edit(store, proposal.name)
+        changed = proposals_of(store).find(proposal.name)
+        return replace(saved, lines=[*saved.lines, *_proposal_lines(changed)])
+
+    show(Answer({}, _proposal_lines(proposal)))
+    decisions: dict[str, Callable[[], Answer]] = {
         "a": lambda: _accept(store, proposal.name, overwrite=False),
         "d": lambda: _decline(store, proposal.name),
     }
-    return _ask(_PROPOSAL_KEYS, actions)
+    return _ask(_PROPOSAL_KEYS, decisions, edit)
+
+
+def _proposal_lines(proposal: Proposal) -> Lines:
+    """Return a proposal with the difference that it would make, as lines."""
+    lines: Lines = [_spaced(_proposal_row(proposal))]
+    if proposal.conflict:
+        lines.append([("conflict: ", "red"), proposal.conflict])
+    return [*lines, *diff_lines(proposal.diff)]
 
 
 def _ask_about_item(store: EnhancedStore, item: ReviewItem) -> bool:
@@ -178,11 +195,11 @@ def _ask_about_item(store: EnhancedStore, item: ReviewItem) -> bool:
         for difference in store.diff(version):
             lines += diff_lines(difference.diff)
     show(Answer({}, lines))
-    actions: dict[str, Callable[[], Answer]] = {
+    decisions: dict[str, Callable[[], Answer]] = {
         "k": lambda: _keep(store, item.versions),
         "u": lambda: _undo(store, item.versions),
     }
-    return _ask(_KEYS, actions)
+    return _ask(_KEYS, decisions, lambda: _edit(store, item.name))
 
 
 def _spaced(row: Sequence[Part]) -> list[Part]:
@@ -193,15 +210,20 @@ def _spaced(row: Sequence[Part]) -> list[Part]:
     return parts
 
 
-def _ask(keys: str, actions: dict[str, Callable[[], Answer]]) -> bool:
-    """Ask for a key until it is a known one, and carry it out. Return whether it was a decision.
+def _ask(
+    keys: str, decisions: Mapping[str, Callable[[], Answer]], edit: Callable[[], Answer]
+) -> bool:
+    """Ask for a key until the user decides or skips. Return whether it was a decision.
 
-    Raises _Quit for "q". Ctrl-C does not interrupt an action that has begun.
+    After `edit`, or if a decision is refused, it asks again. Raises _Quit for "q" and for Ctrl-C,
+    which does not interrupt an action that has begun.
     """
-    from simplemem.errors import SimplememError
-
+    actions = {**decisions, "e": edit}
     while True:
-        key = typer.prompt(keys, default="s", show_default=False, err=True).strip().lower()
+        try:
+            key = typer.prompt(keys, default="s", show_default=False, err=True).strip().lower()
+        except (typer.Abort, KeyboardInterrupt):
+            raise _Quit from None
         if key == "q":
             raise _Quit
         if key == "s":
@@ -209,14 +231,38 @@ def _ask(keys: str, actions: dict[str, Callable[[], Answer]]) -> bool:
         action = actions.get(key)
         if action is None:
             continue
-        try:
-            with finish():
-                answer = action()
-        except SimplememError as error:
-            show(Answer({}, [[(error.message, "red")], [(error.hint, "dim")]]))
-            return False
-        show(answer)
-        return not answer.failed
+
+        is_done = _act(action, is_decision=key in decisions)
+        if is_done and key in decisions:
+            return True
+
+
+def _act(action: Callable[[], Answer], *, is_decision: bool) -> bool:
+    """Carry out an action, and show what it did or why it was refused. Return whether it was done.
+
+    If the user presses Ctrl-C meanwhile, raises _Quit when the action is done and shown.
+    """
+    from simplemem.errors import SimplememError
+
+    is_done = False
+    try:
+        with finish():
+            answer = action()
+            show(answer)
+            is_done = not answer.failed
+    except SimplememError as error:
+        show(Answer({}, [[(error.message, "red")], [(error.hint, "dim")]]))
+    except KeyboardInterrupt:
+        raise _Quit(has_decided=is_done and is_decision) from None
+    return is_done
+
+
+def _edit(store: EnhancedStore, name: str) -> Answer:
+    """Have the user edit a note in $EDITOR. Raises what `edit_note` raises."""
+    from simplemem.cli.editor import edit_note
+    from simplemem.cli.write import saved_answer
+
+    return saved_answer(edit_note(store, name, merge=False))
 
 
 # -- decisions
@@ -227,7 +273,8 @@ def keep(versions: Versions, vault: VaultOption = None) -> Answer:
     """Record that you have reviewed changes and want them to stay.
 
     $ simplemem review keep v12 v13"""
-    with opened(vault) as store, finish():
+    with opened(vault) as store:
+        finish()
         return _keep(store, versions)
 
 
@@ -236,7 +283,8 @@ def undo(versions: Versions, vault: VaultOption = None) -> Answer:
     """Undo changes, the newest first. Each is undone or not by itself.
 
     $ simplemem review undo v12"""
-    with opened(vault) as store, finish():
+    with opened(vault) as store:
+        finish()
         return _undo(store, versions)
 
 
@@ -254,7 +302,8 @@ def accept(
     changed.
 
     $ simplemem review accept 'Plan 1a2b3c4d'"""
-    with opened(vault) as store, finish():
+    with opened(vault) as store:
+        finish()
         return _accept(store, name, overwrite=overwrite)
 
 
@@ -263,7 +312,8 @@ def decline(name: ProposalName, vault: VaultOption = None) -> Answer:
     """Remove a proposal without making its change. `undo` brings it back.
 
     $ simplemem review decline 'Plan 1a2b3c4d'"""
-    with opened(vault) as store, finish():
+    with opened(vault) as store:
+        finish()
         return _decline(store, name)
 
 

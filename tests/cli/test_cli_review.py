@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import Program
 
 from simplemem import open_store
 from simplemem.errors import Proposed
-from tests.cli.conftest import in_a_terminal
+from simplemem.vault.folder.vault import FolderVault
+from tests.cli.conftest import PROGRAM, in_a_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("words_only")
+in_terminals = pytest.mark.skipif(os.name == "nt", reason="there is no terminal")
 
 
 def change(vault: Path, text: str = "Sugar.") -> str:
@@ -117,10 +124,162 @@ def test_a_conflict_changes_nothing_unless_it_is_to_be_overwritten(run: Run, vau
     assert "kites" in ada(vault)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there is no terminal")
+@in_terminals
 def test_in_a_terminal_it_shows_a_proposal_and_asks_about_it(vault: Path) -> None:
     propose(vault)
     code, output = in_a_terminal("review", "--vault", str(vault), answer=b"a\nq\n")
     assert code == 0
     assert b"+Sugar." in output
     assert "Sugar." in ada(vault)
+
+
+def editor_that_replaces(tmp_path: Path, old: str, new: str) -> str:
+    """Return the value of $EDITOR for a program that replaces a text in the file to edit."""
+    script = tmp_path / "edit.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "path = pathlib.Path(sys.argv[-1])\n"
+        f"path.write_text(path.read_text().replace({old!r}, {new!r}))\n"
+    )
+    return f"{sys.executable} {script}"
+
+
+@in_terminals
+def test_e_edits_the_proposed_text_which_is_then_accepted(vault: Path, tmp_path: Path) -> None:
+    propose(vault)
+    env = {"EDITOR": editor_that_replaces(tmp_path, "Sugar.", "Honey.")}
+    code, output = in_a_terminal("review", "--vault", str(vault), answer=b"e\na\n", env=env)
+    assert code == 0
+    assert b"+Honey." in output
+    assert "Honey." in ada(vault)
+    assert "Sugar." not in ada(vault)
+
+
+@in_terminals
+def test_e_edits_a_changed_note_which_is_still_to_be_reviewed(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
+    change(vault)
+    env = {"EDITOR": editor_that_replaces(tmp_path, "Sugar.", "Honey.")}
+    code, output = in_a_terminal("review", "--vault", str(vault), answer=b"e\nq\n", env=env)
+    assert code == 0
+    assert b"Decided about 0 changes." in output
+    assert "Honey." in ada(vault)
+    assert run("review", "--json").json["left"] == 1
+
+
+@in_terminals
+def test_a_note_that_an_agent_changes_while_it_is_edited_is_not_overwritten(
+    vault: Path, tmp_path: Path
+) -> None:
+    change(vault)
+    note = vault / "people/Ada.md"
+    script = tmp_path / "edit.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "draft = pathlib.Path(sys.argv[-1])\n"
+        "draft.write_text(draft.read_text().replace('Sugar.', 'Honey.'))\n"
+        f"note = pathlib.Path({str(note)!r})\n"
+        "note.write_text(note.read_text().replace('Sugar.', 'Salt.'))\n"
+    )
+    env = {"EDITOR": f"{sys.executable} {script}"}
+    code, output = in_a_terminal("review", "--vault", str(vault), answer=b"e\nq\n", env=env)
+    assert code == 0
+    assert b"nothing was overwritten" in output
+    assert "Salt." in ada(vault)
+    [draft] = (vault / ".simplemem/drafts").iterdir()
+    assert "Honey." in draft.read_text()
+
+
+class Terminal:
+    """A review in a terminal, which a test answers and interrupts step by step."""
+
+    def __init__(self, vault: Path) -> None:
+        self._controller, terminal = os.openpty()
+        command = [*PROGRAM, "review", "--vault", str(vault)]
+        env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+        self._process = Program(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env)
+        os.close(terminal)
+        self.output = b""
+
+    def __enter__(self) -> Terminal:
+        self._read_until(b"e edit, s skip")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._process.kill()
+        os.close(self._controller)
+
+    def _read_until(self, text: bytes) -> None:
+        while text not in self.output and self._read():
+            pass
+
+    def _read(self) -> bool:
+        """Read a piece of the output. Return whether there was any."""
+        try:
+            piece = os.read(self._controller, 65536)
+        except OSError:  # Linux raises this when the terminal is closed
+            return False
+        self.output += piece
+        return bool(piece)
+
+    def type(self, text: bytes) -> None:
+        os.write(self._controller, text)
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """Read the rest of the output, and return the exit code."""
+        while self._read():
+            pass
+        return self._process.wait(60)
+
+
+@in_terminals
+def test_ctrl_c_at_the_question_ends_the_review_and_changes_nothing(vault: Path) -> None:
+    name = propose(vault)
+    before = ada(vault)
+    with Terminal(vault) as terminal:
+        terminal.interrupt()
+        assert terminal.end() == 0
+    assert b"Decided about 0 changes." in terminal.output
+    assert b"Traceback" not in terminal.output
+    assert ada(vault) == before
+    assert (vault / f"{name}.md").exists()
+
+
+@in_terminals
+def test_ctrl_c_while_a_proposal_is_accepted_leaves_nothing_half_done(vault: Path) -> None:
+    name = propose(vault)
+    before = ada(vault)
+    with Terminal(vault) as terminal:
+        with FolderVault(vault).lock():  # the review waits for the lock to write
+            terminal.type(b"a\n")
+            time.sleep(1)
+            terminal.interrupt()
+            time.sleep(0.1)
+        assert terminal.end() == 0
+
+    assert b"Traceback" not in terminal.output
+    is_accepted = "Sugar." in ada(vault)
+    assert (vault / f"{name}.md").exists() != is_accepted
+    assert (b"Accepted: people/Ada" in terminal.output) == is_accepted
+    assert f"Decided about {int(is_accepted)} change".encode() in terminal.output
+    if not is_accepted:
+        assert ada(vault) == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for one process")
+def test_ctrl_c_at_any_moment_of_accept_leaves_nothing_half_done(vault: Path) -> None:
+    for number in range(12):
+        name = propose(vault, f"Sugar {number}.")
+        command = [*PROGRAM, "review", "accept", name, "--vault", str(vault)]
+        process = Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.05 * number)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        is_accepted = f"Sugar {number}." in ada(vault)
+        assert (vault / f"{name}.md").exists() != is_accepted
+        assert (b"Accepted" in output) == is_accepted
