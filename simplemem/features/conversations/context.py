@@ -20,7 +20,7 @@ from simplemem.features.answers import (
 )
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
-from simplemem.features.conversations.recall import MAX_ANSWER, recall
+from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, turns_out
 from simplemem.features.conversations.turn_search import content_stems
@@ -31,6 +31,7 @@ _MAX_PROFILE_TOKENS: Final = 300  # for what is known of the user except for the
 _PINNED_SHARE: Final = 4  # pinned notes get at most a quarter of what constraints leave
 _FACTS_SHARE: Final = 5  # facts get at most a fifth of what is left
 _CURRENT_TOPIC_SHARE: Final = 2  # the current topic gets at most a half of what is left then
+_MAX_ANSWER: Final = 400  # characters of an answer
 _MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
 _OMITTED_LINE_TOKENS: Final = 10  # for a line that says how many turns were left out
 
@@ -301,7 +302,7 @@ def _turn_lines(topic_id: str, turns: Sequence[TurnOut]) -> Lines:
     for turn in turns:
         time = datetime.fromisoformat(turn["timestamp"]).astimezone()
         line = f"- {time:%Y-%m-%d %H:%M} You: {turn['user_message'].strip()}"
-        answer = shorten(turn["ai_response"], MAX_ANSWER)
+        answer = shorten(turn["ai_response"], _MAX_ANSWER)
         if answer:
             line += f"\n  Answer: {answer}"
         lines[line] = {"kind": "turn", "block_id": topic_id, "turn_id": turn["turn_id"]}

@@ -5,46 +5,29 @@ from __future__ import annotations
 import re
 from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
-from simplemem.features.changes import find_doubtful
-from simplemem.features.conversations.fact_chains import ReachedFact, follow_facts
-from simplemem.features.conversations.fact_search import find_facts
+from simplemem.features.conversations.recalled_facts import recall_facts
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
 from simplemem.features.conversations.turn_choice import TurnBudget
 from simplemem.features.conversations.turn_search import TurnSearch, content_stems
-from simplemem.features.fact import EPOCH, Fact
-from simplemem.features.facts.key_notes import fact_out, stated_at, stated_subject
-from simplemem.features.facts.reader import read_text
 from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found, Hit
-from simplemem.note.dates import format_moment, now
+from simplemem.note.dates import now
 from simplemem.note.names import path_of
 from simplemem.note.scopes import DEFAULT_SCOPE
-from simplemem.note.words import shorten
 from simplemem.store import as_words
 
-MAX_ANSWER: Final = 400  # characters of an answer in a context, and of a sentence that disputes
 _SEARCH_FACTOR: Final = 2  # this many times `limit` topics are searched; the turns decide which
 _MAX_SEARCHED: Final = 100  # topics, unless `limit` is greater
 _TURNS_PER_TOPIC: Final = 4  # for each topic of `limit`; the best turns of all topics share them
 _TOKENS_PER_TOPIC: Final = 400
-_MAX_FACTS: Final = 10
 _MAX_QUESTION: Final = 2_000  # characters
 _MAX_NAMING_TOPICS: Final = 50  # the last topics, in which names are counted
 _MIN_SCORE: Final = 1e-4
-_DISPUTING_CONFIDENCE: Final = 0.5  # of a sentence that no rule reads
-_DISPUTED_SHARE: Final = 0.5  # of its confidence, which a fact keeps that such a sentence disputes
 _LATER_WORD: Final = re.compile(r"(?<=\s)[^\W\d_]{2,}")  # a word behind the first one
-
-
-class _TurnOfTopic(NamedTuple):
-    """A turn, and the topic that it is in."""
-
-    topic: Topic
-    turn: Turn
 
 
 def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
@@ -65,14 +48,8 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Conversa
         topics = {topic.path: topic for topic in service.loaded(Topic)}
         facts = service.current_facts(now())
 
-    labels = {topic.id: topic.label for topic in topics.values()}
-    named_facts = find_facts(question, facts, labels)
-    reached_facts = follow_facts(question, facts, named_facts)
-    rows = []
-    for reached in reached_facts[:_MAX_FACTS]:
-        rows += _fact_rows(reached, topics.values())
-
-    answer = _new_answer(service, rows)
+    fact_rows = recall_facts(question, facts, topics.values())
+    answer = _new_answer(service, fact_rows)
     if question.strip() and topics:
         _add_topics(service, question, topics, limit, answer)
     return answer
@@ -187,83 +164,6 @@ def _topic_row(topic: Topic, score: float, turns: Sequence[Turn]) -> RecalledTop
         summary=summary,
         turns=turns_out(turns),
     )
-
-
-def _dated_row(reached: ReachedFact) -> FactOut:
-    """Return a fact as clients get it, with its dates and the facts that led to it."""
-    fact = reached.fact
-    row = fact_out(fact, fact.block_id)
-    if fact.valid_from is not None and fact.valid_from > EPOCH:
-        row["since"] = format_moment(fact.valid_from)
-    if fact.valid_to is not None:
-        row["until"] = format_moment(fact.valid_to)
-
-    way = [_describe(step.fact) for step in reached.way]
-    if way:
-        row["reached_by"] = way
-    return row
-
-
-def _describe(fact: Fact) -> str:
-    """Return a fact in a few words: what it is about, and its value."""
-    subject = fact.slot.subject if fact.slot is not None else ""
-    key = fact.key.replace("_", " ")
-    name = f"{subject} {key}".strip()
-    return f"{name}: {fact.value}"
-
-
-def _fact_rows(reached: ReachedFact, topics: Collection[Topic]) -> list[FactOut]:
-    """Return a fact as clients get it: one row, or two if it is disputed.
-
-    The first of two has the later sentences that dispute it. A turn that was deleted disputes
-    nothing. A disputed fact has half its confidence, and the times at which it was stated and
-    disputed.
-    """
-    fact = reached.fact
-    row = _dated_row(reached)
-    if fact.disputed is None:
-        return [row]
-    disputing = _find_turn(fact.disputed_by, topics)
-    if disputing is None:
-        return [row]
-
-    disputing_row = FactOut(
-        key=fact.key,
-        value=_disputing_text(fact, disputing.turn),
-        block_id=disputing.topic.id,
-        confidence=_DISPUTING_CONFIDENCE,
-        valid_from=format_moment(disputing.turn.at),
-    )
-    row["confidence"] = round(_DISPUTED_SHARE * fact.confidence, 4)
-    row["valid_from"] = format_moment(stated_at(fact))
-    row["disputed"] = format_moment(fact.disputed)
-    return [disputing_row, row]
-
-
-def _disputing_text(fact: Fact, turn: Turn) -> str:
-    """Return the sentences of a turn that dispute a fact, joined by spaces.
-
-    Returns the message, shortened to 400 characters, if none of its sentences disputes the fact.
-    """
-    subject = stated_subject(fact)
-    sentences = []
-    for sentence, change in read_text(turn.message).changes.items():
-        if find_doubtful([subject], change):
-            sentences.append(sentence)
-
-    if not sentences:
-        return shorten(turn.message, MAX_ANSWER)
-    return " ".join(sentences)
-
-
-def _find_turn(mark: str, topics: Collection[Topic]) -> _TurnOfTopic | None:
-    """Return the turn with a block id (`mark`, without the caret), None if no topic has it."""
-    for topic in topics:
-        for turn in topic.turns:
-            if turn.mark == mark:
-                return _TurnOfTopic(topic, turn)
-
-    return None
 
 
 def _without_common_names(question: str, topics: Collection[Topic]) -> str:

@@ -1,6 +1,7 @@
-"""Which facts a text disputes, or asks to forget, without stating their values.
+"""Find the facts that a text puts in doubt or asks to forget, without stating their values. Pure.
 
-Pure.
+A text may name the facts ("I've changed the alarm code"), or only hint at them ("no sorry, it's
+the 6th").
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from simplemem.features.facts.ends import end_of_appointment
 from simplemem.features.facts.new_fact import AgentReading, NewFact
 
 
-def facts_disputed_by(new: NewFact, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+def find_disputed(new: NewFact, facts: Sequence[Fact], at: datetime) -> list[Fact]:
     """Return those among `facts` that a new statement, made at a time, puts in doubt.
 
     Its text says that they changed, but not to what; or the agent states another value for the
     same key, and not which fact that replaces.
     """
-    doubtful = facts_in_doubt(new.text, facts, at)
+    doubtful = find_doubted_by_text(new.text, facts, at)
     names_no_fact = read_change(new.text) is None
     if names_no_fact:
         doubtful = [fact for fact in doubtful if _may_be_meant(fact, new.agent_reading)]
@@ -80,20 +81,20 @@ def _in_small_letters(slot: Slot) -> Slot:
     return Slot(slot.subject.casefold(), slot.relation.casefold(), slot.object.casefold())
 
 
-def facts_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+def find_doubted_by_text(text: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
     """Return those among `facts` of which a text says at a time that they changed, but not to what.
 
     They are in the order of `facts`. The list is empty if the text states no change.
     """
     change = read_change(text)
     if change is not None:
-        doubtful = facts_put_in_doubt([change], facts, _stated_subject)
+        doubtful = find_doubted_by_changes([change], facts, _stated_subject)
         if doubtful:
             return doubtful
-    return [facts[index] for index in _vaguely_in_doubt(text, facts, at)]
+    return _find_vaguely_doubted(text, facts, at)
 
 
-def facts_put_in_doubt(
+def find_doubted_by_changes(
     changes: Iterable[Change],
     facts: Sequence[Fact],
     subject_of_fact: Callable[[Fact], StatedSubject],
@@ -112,7 +113,9 @@ def facts_put_in_doubt(
     return list(doubtful_by_path.values())
 
 
-def end_of_corrected(text: str, in_doubt: Sequence[Fact], at: datetime) -> datetime | None:
+def end_of_corrected_appointment(
+    text: str, in_doubt: Sequence[Fact], at: datetime
+) -> datetime | None:
     """Return when the appointment ends of which a text corrects a detail, None if it corrects none.
 
     A text that names a day itself corrects the day. `in_doubt` are the facts that the text, which
@@ -136,13 +139,14 @@ def _stated_subject(fact: Fact) -> StatedSubject:
     return StatedSubject(subject_of(fact.statement), year)
 
 
-def _vaguely_in_doubt(text: str, facts: Sequence[Fact], at: datetime) -> list[int]:
-    """Return the indexes of the facts that a text may outdate without naming them."""
+def _find_vaguely_doubted(text: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+    """Return those among `facts` that a text may outdate without naming them, in their order."""
     change = read_vague_change(text)
     if change is None:
         return []
     mentions = [_mention_of(fact) for fact in facts]
-    return find_possibly_outdated(mentions, change, at)
+    indexes = find_possibly_outdated(mentions, change, at)
+    return [facts[index] for index in indexes]
 
 
 def _mention_of(fact: Fact) -> Mention:
@@ -153,10 +157,11 @@ def _mention_of(fact: Fact) -> Mention:
     return Mention(fact.statement, stated, fact.valid_to)
 
 
-def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
+def find_about_topic(topic: str, facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that are about a topic, in their order, as `find_about` reads it.
 
     The list is empty if the topic has no word that names anything.
     """
     mentions = [_mention_of(fact) for fact in facts]
-    return [facts[index] for index in find_about(mentions, topic)]
+    indexes = find_about(mentions, topic)
+    return [facts[index] for index in indexes]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from simplemem.features.fact import Fact
-from simplemem.features.facts.doubt import facts_about
+from simplemem.features.facts.doubt import find_about_topic
 from simplemem.features.facts.known_facts import KnownFacts
 from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.outcome import Outcome
@@ -17,7 +17,7 @@ _FORGET_RULE: Final = "rule:forget"
 
 def forget_topic(new: NewFact, topic: str, known_facts: KnownFacts, at: datetime) -> Outcome:
     """Return the outcome of a text that asks to forget all facts that name a topic."""
-    facts = facts_about(topic, known_facts.facts)
+    facts = find_about_topic(topic, known_facts.facts)
     reason = "" if facts else f"no fact is about {topic!r}"
     return _forget(new, known_facts, at, facts, reason)
 

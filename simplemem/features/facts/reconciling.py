@@ -29,9 +29,9 @@ from simplemem.features.fact import Fact
 from simplemem.features.facts.comparing import Comparison, SimilarFact
 from simplemem.features.facts.decay import is_current, is_lasting, is_past
 from simplemem.features.facts.doubt import (
-    end_of_corrected,
-    facts_disputed_by,
-    facts_put_in_doubt,
+    end_of_corrected_appointment,
+    find_disputed,
+    find_doubted_by_changes,
 )
 from simplemem.features.facts.forgetting import forget_stated
 from simplemem.features.facts.key_notes import stated_at, stated_subject
@@ -214,7 +214,7 @@ def reconcile_turn(
     ]
     over_paths = {fact.path for fact, end in ended if is_past(end, at)}
     disputable = [fact for fact in known_facts.disputable() if fact.path not in over_paths]
-    in_doubt = facts_put_in_doubt(changes, disputable, stated_subject)
+    in_doubt = find_doubted_by_changes(changes, disputable, stated_subject)
     return TurnOutcome(ended, _disputed(in_doubt, at))
 
 
@@ -424,7 +424,7 @@ def _facts_in_doubt(new: NewFact, known_facts: KnownFacts, at: datetime) -> list
     """Return the known facts that a statement puts in doubt; none if it is over."""
     if _is_over(new, at):
         return []
-    return facts_disputed_by(new, known_facts.disputable(), at)
+    return find_disputed(new, known_facts.disputable(), at)
 
 
 def as_stored(new: NewFact, at: datetime, in_doubt: Sequence[Fact] = ()) -> NewFact:
@@ -438,7 +438,7 @@ def as_stored(new: NewFact, at: datetime, in_doubt: Sequence[Fact] = ()) -> NewF
     if memory_type == "episode" and any(is_lasting(fact) for fact in in_doubt):
         memory_type = "fact"  # it must last as long as the facts that it disputes
 
-    until = new.valid_to or end_of_corrected(new.text, in_doubt, at)
+    until = new.valid_to or end_of_corrected_appointment(new.text, in_doubt, at)
     # The day of an episode does not end what lasts.
     is_day_of_lasting = by_rules.name == "episode" and memory_type != "episode"
     if until is None and not is_day_of_lasting:

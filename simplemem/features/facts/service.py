@@ -21,7 +21,7 @@ from simplemem.features.facts import decay
 from simplemem.features.facts.adding import AddResult, FactAdder, Origin
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import compare, facts_for_model
-from simplemem.features.facts.doubt import facts_in_doubt
+from simplemem.features.facts.doubt import find_doubted_by_text
 from simplemem.features.facts.fact import fact_name, replace_statement
 from simplemem.features.facts.new_fact import NewFact
 from simplemem.features.facts.reading import read_statement
@@ -105,7 +105,7 @@ class FactService(FeatureService):
         """Return whether a text says that a current fact of a scope changed, but not to what."""
         if read_change(text) is None:
             return False
-        return bool(facts_in_doubt(text, self.facts(scope), now()))
+        return bool(find_doubted_by_text(text, self.facts(scope), now()))
 
     def disputing_paths(self, facts: Iterable[Fact]) -> dict[str, str]:
         """Return, by the path of each disputed fact among `facts`, the path of what disputes it.
