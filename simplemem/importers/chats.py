@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.features.conversations import topic as topics
-from simplemem.features.conversations.patterns import keywords_of, label_of
+from simplemem.features.conversations.message_labels import keywords_of, label_of
 from simplemem.features.conversations.topic import TOPIC, Turn
 from simplemem.features.fact import EPOCH
 from simplemem.importers.export import (

@@ -1,17 +1,17 @@
 """The words, patterns and weights by which messages are read.
 
-`english.toml` has those of English, and the weights, which no language changes. `markers/` has one
-file for each other language whose changes of subject are read.
+`english.toml` has the words and patterns of English, and the weights, which are the same for all
+languages. `markers/` has one file for each other language whose changes of subject are read. All
+files are read when the module is imported.
 
-The functions read which topic a message returns to, and what a text is about. Pure: they use
-neither vectors nor notes.
+The functions find the content words of a text, its markers, and the words that name the topic to
+which it returns. They use neither vectors nor notes.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -25,11 +25,7 @@ from simplemem.note.words import (
     without_accents,
 )
 
-_MAX_LABEL: Final = 50  # characters
-_MAX_LABEL_SOURCE: Final = 1000  # characters of a message in which a label is looked for
-_MAX_KEYWORDS: Final = 5
 _MAX_RETURN: Final = 90  # characters of a message in which a return is announced
-_DEFAULT_LABEL: Final = "Conversation"
 
 _MARKER_NAMES: Final = (
     "shift",
@@ -42,10 +38,8 @@ _MARKER_NAMES: Final = (
     "again",
     "outcome",
 )
-_LEAD_INS: Final = ("shift", "greeting", "named")
-_WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_CLAUSE_END: Final = re.compile(r"[.!?:;()\n→]|, | [-–—=] ")
-_QUOTE: Final = re.compile(r'["“”«»„]')
+WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+"""A word with its apostrophes and hyphens."""
 
 
 def _load_english() -> dict[str, Any]:
@@ -56,18 +50,19 @@ def _load_english() -> dict[str, Any]:
 
 def _load_other_languages() -> dict[str, dict[str, Any]]:
     """Return the contents of the files in `markers/`, by the codes of their languages."""
+    folder = Path(__file__).with_name("markers")
     languages = {}
-    for path in sorted(Path(__file__).with_name("markers").glob("*.toml")):
+    for path in sorted(folder.glob("*.toml")):
         languages[path.stem] = tomllib.loads(path.read_text(encoding="utf-8"))
     return languages
 
 
 def _split_words(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     """Return the words of each list, by the name of the list."""
-    words = {}
+    words_by_name = {}
     for name, text in lists.items():
-        words[name] = frozenset(text.split())
-    return words
+        words_by_name[name] = frozenset(text.split())
+    return words_by_name
 
 
 def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
@@ -90,19 +85,27 @@ def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
 def _read_markers(
     patterns: dict[str, re.Pattern[str]], languages: dict[str, dict[str, Any]]
 ) -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Return the patterns of each marker, that of English (in `patterns`) first."""
+    """Return the patterns of each marker: that of English, then one per other language.
+
+    `patterns` are those of English. Raises KeyError if a language lacks a marker.
+    """
     markers = {}
     for name in _MARKER_NAMES:
-        of_languages = [patterns[name]]
+        marker_patterns = [patterns[name]]
         for language in languages.values():
             source = language["patterns"][name]
-            of_languages.append(compile_pattern(source, language.get("pieces", {})))
-        markers[name] = tuple(of_languages)
+            pieces = language.get("pieces", {})
+            marker_patterns.append(compile_pattern(source, pieces))
+        markers[name] = tuple(marker_patterns)
     return markers
 
 
 def _read_empty_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
-    """Return for each language the words that say nothing, without accents, beside English ones."""
+    """Return for each language the words that are not content words, without accents.
+
+    They are its stop words and, if the language has markers, the words that are frequent in chats.
+    The English ones are in `_EMPTY_WORDS`.
+    """
     empty_words = {}
     for language, stop_words in STOP_WORDS_BY_LANGUAGE.items():
         words = set(stop_words)
@@ -114,7 +117,7 @@ def _read_empty_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozens
 
 
 def _read_vague_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
-    """Return for each language the words that stand for something that is said elsewhere."""
+    """Return for each language its pronouns and other words that refer to another clause."""
     vague_words = {}
     for language, contents in languages.items():
         vague_words[language] = frozenset(contents["words"]["vague"].split())
@@ -124,45 +127,54 @@ def _read_vague_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozens
 _ENGLISH: Final = _load_english()
 
 NUMBERS: Final = _ENGLISH["numbers"]
-"""The weights and limits by which a message is given to a topic."""
+"""The weights and limits by which the topic of a message is chosen."""
 
 WORDS: Final = _split_words(_ENGLISH["words"])
+"""The English word lists, by their names in `english.toml`."""
+
 SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
+"""English synonyms, each with the word that replaces it when words are compared."""
+
 PATTERNS: Final = _read_patterns(_ENGLISH)
+"""The English patterns, and those of a topic's note, by their names in `english.toml`."""
 
 _OTHER_LANGUAGES: Final = _load_other_languages()
 MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)
-"""The patterns of what a message may begin with, or of an outcome: one for each language."""
+"""The patterns of each marker, one per language.
 
-_VAGUE_WORDS: Final = _read_vague_words(_OTHER_LANGUAGES)
+A marker is what a message begins with, such as "by the way", except for "outcome", which may be
+anywhere in a sentence.
+"""
+
+_OTHER_VAGUE_WORDS: Final = _read_vague_words(_OTHER_LANGUAGES)
 _OTHER_EMPTY_WORDS: Final = _read_empty_words(_OTHER_LANGUAGES)
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
-_NO_LABEL_WORDS: Final = WORDS["task"] | WORDS["filler"]
 
 
 @lru_cache(maxsize=1024)
 def content_words(text: str) -> tuple[str, ...]:
-    """Return the words that say what a text is about, in small letters and in their order.
+    """Return the words that say what a text is about, in lower case and in their order.
 
-    Stop words and the words that chats are full of are left out: those of English, and those of the
+    Stop words and words that are frequent in chats are left out: those of English, and those of the
     text's language. A repeated word is repeated.
     """
-    matches = _WORD.findall(text.lower())
-    language = language_of(text) or _guess_language(matches)
+    all_words = WORD.findall(text.lower())
+    language = language_of(text) or _guess_language(all_words)
     empty_words = _OTHER_EMPTY_WORDS.get(language, frozenset())
 
     words = []
-    for match in matches:
-        word = match.replace("’", "'")
+    for spelling in all_words:
+        word = spelling.replace("’", "'")
         if _is_content_word(word) and without_accents(word) not in empty_words:
             words.append(word)
     return tuple(words)
 
 
 def _guess_language(words: Sequence[str]) -> str:
-    """Return the language of a text too short for `language_of`, "" for English or an unclear one.
+    """Return the language that has most of some words as stop words, for texts that are short.
 
-    It is one of those with markers: the one with most stop words, if English has fewer of them.
+    Only languages with markers are compared. Returns "" if none of them has more of the words than
+    English. `words` are in lower case.
     """
     plain_words = set(map(without_accents, words))
     best_language = ""
@@ -176,7 +188,10 @@ def _guess_language(words: Sequence[str]) -> str:
 
 
 def _is_content_word(word: str) -> bool:
-    """Return whether a word in small letters says what a text is about. "it's" does not."""
+    """Return whether an English word in lower case says what a text is about.
+
+    A word with an apostrophe does not if the part before it does not, as in "it's".
+    """
     if len(word) < 2 or word in _EMPTY_WORDS:
         return False
     base, _, _ = word.partition("'")
@@ -184,10 +199,12 @@ def _is_content_word(word: str) -> bool:
 
 
 def read_return(message: str) -> tuple[str, ...] | None:
-    """Return the content words of what a message returns to, as in "Back to the rain gauge: …".
+    """Return the content words that name the topic to which a message returns.
 
-    Returns () if it names nothing ("Back to that."), and None unless the message begins with such
-    words; "OK, so" and the like may precede them, a greeting may not. Reads only 90 characters.
+    For "Back to the rain gauge: …" they are "rain" and "gauge". Returns () if the message returns
+    to something without naming it ("Back to that."), and None if it does not begin with a return.
+    "OK, so" and the like may precede the return, a greeting may not. Only the first 90 characters
+    are read.
     """
     head = message[:_MAX_RETURN]
     for pattern in (*MARKERS["back"], *MARKERS["again"]):
@@ -203,113 +220,13 @@ def states_outcome(sentence: str) -> bool:
 
 
 def has_marker(name: str, text: str) -> bool:
-    """Return whether a text begins with a marker of any language. Raises KeyError for the name."""
+    """Return whether a text begins with the marker `name` in any language.
+
+    Raises KeyError if there is no such marker.
+    """
     return any(pattern.match(text) for pattern in MARKERS[name])
 
 
-def _skip_lead_ins(message: str) -> str:
-    """Return a message without what leads to it: a change of subject, a greeting, a user's name.
-
-    Returns "" if the message has nothing else.
-    """
-    end = _lead_in_end(message)
-    while end:
-        message = message[end:]
-        end = _lead_in_end(message)
-    return message
-
-
-def _lead_in_end(message: str) -> int:
-    """Return the offset at which the first lead-in ends, 0 if the message begins with none."""
-    for name in _LEAD_INS:
-        lead_in = PATTERNS[name].match(message)
-        if lead_in:
-            return lead_in.end()
-    return 0
-
-
-def label_of(message: str) -> str:
-    """Return a label of at most 50 characters for a new topic, in words of its first message.
-
-    The label comes from the first clause with two words that say something, without "help me plan"
-    and the like; one without "it" and the like is preferred. A message without such a clause gives
-    its first words, an empty one "Conversation", so that the label is never empty.
-    """
-    label = clear_label_of(message)
-    if label:
-        return label
-
-    text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
-    for clause in [*_CLAUSE_END.split(text), text]:
-        label = _label_in(clause)
-        if label:
-            return label
-
-    source = text if text.strip() else message
-    first_words = " ".join(source.split())
-    return first_words[:_MAX_LABEL].strip() or _DEFAULT_LABEL
-
-
-def clear_label_of(message: str) -> str:
-    """Return the label in the first clause that can be understood on its own, "" if none can."""
-    labels = clear_labels_of(message)
-    return labels[0] if labels else ""
-
-
-def clear_labels_of(message: str) -> list[str]:
-    """Return the labels in the clauses of a message that can be understood on their own, in order.
-
-    Such a clause has no word that stands for something said elsewhere, as in "Sent it to her".
-    """
-    text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
-    vague_words = WORDS["vague"] | _VAGUE_WORDS.get(language_of(text), frozenset())
-    labels = []
-    for clause in _CLAUSE_END.split(text):
-        label = _label_in(clause)
-        if label and vague_words.isdisjoint(_WORD.findall(clause.lower())):
-            labels.append(label)
-    return labels
-
-
-def _label_in(clause: str) -> str:
-    """Return the label in a clause, from the first to the last word that says something.
-
-    It has at most 50 characters, begins with a capital letter, and has no quotation marks. Returns
-    "" if fewer than two words say something.
-    """
-    words = [word for word in _WORD.finditer(clause) if _is_label_word(word[0])]
-    if len(words) < 2:
-        return ""
-
-    start = words[0].start()
-    end = start + _MAX_LABEL  # in the middle of a word, if that alone is too long
-    fitting_ends = [word.end() for word in words if word.end() <= end]
-    if fitting_ends:
-        end = fitting_ends[-1]
-    label = _QUOTE.sub("", clause[start:end])
-    return label[:1].upper() + label[1:]
-
-
-def _is_label_word(word: str) -> bool:
-    """Return whether a label may begin or end with a word."""
-    return bool(content_words(word)) and word.lower() not in _NO_LABEL_WORDS
-
-
-def keywords_of(messages: Sequence[str]) -> list[str]:
-    """Return the content words that most messages have, at most five, the most frequent first.
-
-    Of equally frequent words, those that occur first come first. The greeting or the like that
-    leads to a message counts only if the message has nothing else.
-    """
-    counts = Counter[str]()
-    for message in messages:
-        text = _skip_lead_ins(message)
-        if not text:
-            text = message
-        distinct_words = list(dict.fromkeys(content_words(text)))
-        counts.update(distinct_words)
-
-    keywords = []
-    for word, _ in counts.most_common(_MAX_KEYWORDS):
-        keywords.append(word)
-    return keywords
+def vague_words_of(text: str) -> frozenset[str]:
+    """Return the words that refer to another clause, in English and in the language of a text."""
+    return WORDS["vague"] | _OTHER_VAGUE_WORDS.get(language_of(text), frozenset())

@@ -12,8 +12,8 @@ from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.fact_recording import FactRecorder
 from simplemem.features.conversations.labels import label_of_exchanges
+from simplemem.features.conversations.message_labels import keywords_of
 from simplemem.features.conversations.notes import ConversationNotes, FactSource
-from simplemem.features.conversations.patterns import keywords_of
 from simplemem.features.conversations.profile import PROFILE
 from simplemem.features.conversations.profile_edits import with_disputes, with_traits
 from simplemem.features.conversations.router import Decision

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import TurnOut
-from simplemem.features.conversations.labels import choose_outcome, label_of_exchanges
+from simplemem.features.conversations.labels import label_of_exchanges
+from simplemem.features.conversations.outcomes import choose_outcome
 from simplemem.features.conversations.patterns import PATTERNS
 from simplemem.features.fact import EPOCH
 from simplemem.features.note_type import NoteType

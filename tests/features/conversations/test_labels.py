@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.features.conversations.labels import choose_outcome, label_of_exchanges
+from simplemem.features.conversations.labels import label_of_exchanges
+from simplemem.features.conversations.outcomes import choose_outcome
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.errors import Unavailable
+from simplemem.features.conversations.message_labels import keywords_of, label_of
 from simplemem.features.conversations.patterns import (
     PATTERNS,
     content_words,
     has_marker,
-    keywords_of,
-    label_of,
     read_return,
 )
 from simplemem.features.conversations.router import Decision, TopicRouter
