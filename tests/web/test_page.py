@@ -1,16 +1,14 @@
-"""The page as a browser gets it: who may see it, what a hostile note can do to it, what undo asks; and, where there is one,
-in a real browser."""
+"""The page as a browser gets it: who may see it, what a hostile note can do to it, and what undo asks."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import pytest
 
@@ -342,49 +340,6 @@ def test_markdown_is_shown_as_obsidian_means_it(text: str, html: str) -> None:
     assert render_note(text, "/v").strip() == html
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
-def test_a_person_searches_reads_and_takes_back_in_a_browser(
-    serve: Callable[..., Served], tmp_path: Path, width: int
-) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    server = serve()
-    server.tool("create_memory", name="harbour", content="The harbour opens at six. See [[boat]].")
-    server.tool("create_memory", name="boat", content="A boat of oak.")
-    with playwright.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        page = browser.new_page(viewport={"width": width, "height": 800})
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(f"http://127.0.0.1:{server.port}/")
-        page.keyboard.type(OWNER)
-        page.keyboard.press("Enter")
-        page.wait_for_selector("main.review")
-        page.keyboard.press("/")
-        page.keyboard.type("when does the harbour open")
-        page.wait_for_selector("#palette [role=option]:has-text('harbour')")
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("article")
-        page.click("article a.wikilink")
-        page.wait_for_selector("h1:has-text('boat')")
-        page.click("aside a:has-text('harbour')")
-        page.wait_for_selector("h1:has-text('harbour')")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        server.tool("create_memory", name="news", content="It rains.")
-        page.wait_for_selector("#news:not([hidden]) a:has-text('news')")
-        if page.is_visible("button.menu"):
-            page.click("button.menu")
-        page.click("nav a:has-text('Review')")
-        page.click("article:has(a.title:has-text('boat')) button:has-text('Undo')")
-        page.wait_for_selector("article.undone:has-text('boat')")
-        browser.close()
-    assert faults == []
-    assert server.api("GET", f"/memories/{quote('boat')}").status == 404
-
-
 def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -> None:
     server = serve()
     texts = (
@@ -457,46 +412,3 @@ def test_a_vault_that_a_token_does_not_see_has_no_error_page_either(
     hidden = browser.get("/two/nothing")
     absent = browser.get("/three/nothing")
     assert hidden.status == absent.status == 404 and hidden.body == absent.body
-
-
-@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
-def test_a_search_on_any_page_shows_its_results_there_and_ends_the_one_before(
-    serve: Callable[..., Served],
-) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    server = serve()
-    server.api("PUT", "/memories/heron", {"content": "It stands in the pond."})
-    server.api("PUT", "/memories/boat", {"content": "A boat of oak."})
-    with playwright.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        page = browser.new_page()
-        faults: list[str] = []
-        ended: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("requestfailed", lambda request: ended.append(request.url))
-        page.goto(f"http://127.0.0.1:{server.port}/note/boat")
-        page.keyboard.type(OWNER)
-        page.keyboard.press("Enter")
-        page.wait_for_selector("article")
-
-        # The first search gets no answer, so that only the script can end it.
-        page.route("**/search?q=po", lambda route: None)
-        page.keyboard.press("Control+k")
-        with page.expect_request("**/search?q=po"):
-            page.keyboard.type("po")
-        page.keyboard.type("nd")
-        page.wait_for_selector("#palette mark:has-text('pond')")
-        assert [url.rpartition("=")[2] for url in ended] == ["po"]
-
-        page.keyboard.press("Escape")
-        page.wait_for_selector("#palette", state="hidden")
-        page.keyboard.press("Control+k")
-        page.keyboard.type("pond")
-        page.wait_for_selector("#palette mark:has-text('pond')")
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("h1:has-text('heron')")
-        browser.close()
-    assert faults == []
