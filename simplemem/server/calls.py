@@ -318,11 +318,16 @@ async def _handle_request(
 
 
 async def _record_client(clients: ClientLog, ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Record which client sends a request, as middleware of the SDK, and return the answer."""
-    grant = grant_of(ctx)
-    token_name = "" if grant is None else grant.name
-    key = ClientKey(token_name, client_name(ctx))
-    clients.record(key, is_tool_call=ctx.method == "tools/call")
+    """Record which client sends a request, as middleware of the SDK, and return the answer.
+
+    The name that a client states in `initialize` is known from its next message on, so that request
+    itself is not recorded: it would be one of a second client, without a name.
+    """
+    if ctx.method != "initialize":
+        grant = grant_of(ctx)
+        token_name = "" if grant is None else grant.name
+        key = ClientKey(token_name, client_name(ctx))
+        clients.record(key, is_tool_call=ctx.method == "tools/call")
     return await call_next(ctx)
 
 

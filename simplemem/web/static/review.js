@@ -114,7 +114,10 @@
   }
 
   function showSelection() {
-    batch?.classList.toggle("has-selection", selected().length > 0);
+    if (!batch) return;
+    const count = selected().length;
+    batch.hidden = count === 0;
+    document.getElementById("selected-count").textContent = count === 1 ? "1 change is selected:" : `${count} changes are selected:`;
   }
 
   main.addEventListener("submit", (event) => {
@@ -206,6 +209,8 @@
   const button = document.getElementById("show-keys");
   button.hidden = false;
   button.addEventListener("click", () => keys.showModal());
+  batch?.classList.add("over");
+  showSelection();
   for (const item of items()) watch(item);
   choose(items().find((item) => `#${item.id}` === location.hash) ?? items()[0], { focus: false });
 }

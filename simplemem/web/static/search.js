@@ -72,7 +72,8 @@
     <input type="text" role="combobox" aria-label="Search notes" aria-controls="palette-list" aria-expanded="false"
       aria-autocomplete="list" autocomplete="off" placeholder="Search by name or text">
     <div id="palette-list" role="listbox" aria-label="Notes"></div>
-    <p class="keys"><kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Ctrl Enter</kbd> all results <kbd>Esc</kbd> close</p>`;
+    <p class="keys"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span> <span><kbd>Enter</kbd> open</span>
+      <span><kbd>Ctrl</kbd> <kbd>Enter</kbd> all results</span> <span><kbd>Esc</kbd> close</span></p>`;
   const input = palette.querySelector("input");
   const list = palette.querySelector("[role=listbox]");
   const palettePart = new LatestPart((html) => {

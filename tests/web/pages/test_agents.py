@@ -81,6 +81,7 @@ def test_clients_are_listed_with_their_token_and_their_calls(serve: Callable[...
     page = page_of(browser)
     assert re.search(r"<td>t 1</td><td>laptop</td>.*?<td>1</td>", page)
     assert "Open MCP sessions: 1." in page
+    assert "<td>unknown</td>" not in page
 
 
 def test_the_page_says_how_to_connect_with_the_address_that_the_browser_used(
