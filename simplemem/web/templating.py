@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from simplemem.web.highlights import mark_words
-from simplemem.web.markdown.addresses import canvas_url, edit_url, link_of, page_url
+from simplemem.web.markdown.addresses import (
+    canvas_url,
+    edit_url,
+    file_url,
+    link_of,
+    media_type_of,
+    page_url,
+)
 from simplemem.web.static_files import static_url
 
 if TYPE_CHECKING:
@@ -79,6 +86,7 @@ def _environment() -> Environment:
     environment.globals["edit_url"] = edit_url
     environment.globals["graph_url"] = _graph_url
     environment.globals["history_url"] = _history_url
+    environment.globals["image_url"] = _image_url
     environment.globals["mark_words"] = mark_words
     environment.globals["canvas_url"] = canvas_url
     environment.globals["note_url"] = link_of
@@ -96,6 +104,13 @@ def _history_url(prefix: str, name: str) -> str:
 def _graph_url(prefix: str, name: str) -> str:
     """Return the path of the graph around a note."""
     return f"{prefix}/graph?note={quote(name, errors='surrogateescape')}&depth=2"
+
+
+def _image_url(prefix: str, path: str) -> str:
+    """Return the path of an image of the vault, or "" for a file that is no image."""
+    if media_type_of(path) is None:
+        return ""
+    return file_url(prefix, path)
 
 
 def _tag_url(prefix: str, tag: str) -> str:

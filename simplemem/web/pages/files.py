@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from simplemem.errors import NotFound
 from simplemem.web.canvas import Canvas, read_canvas
+from simplemem.web.canvas_drawing import draw_canvas
 from simplemem.web.markdown.addresses import CANVAS, media_type_of
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, show_page
@@ -64,4 +65,12 @@ async def _show_canvas(request: Request, view: VaultView, grant: Grant) -> Respo
     if canvas is None:
         raise NotFound(f"there is no canvas {path!r} that can be shown")
     title = path.rpartition("/")[2].removesuffix(CANVAS)
-    return show_page(view, grant, "canvas.html", title, canvas=canvas, path=path)
+    return show_page(
+        view,
+        grant,
+        "canvas.html",
+        title,
+        canvas=canvas,
+        drawing=draw_canvas(canvas),
+        path=path,
+    )

@@ -70,6 +70,55 @@ def test_a_canvas_is_a_list_of_its_cards_and_lines(
     assert "not valid JSON" in browser.get("/canvas/bad.canvas").body.decode()
 
 
+def test_the_drawing_of_a_canvas_has_its_groups_colours_and_arrows(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    canvas = {
+        "nodes": [
+            {"id": "g", "type": "group", "label": "Plan", "x": -20, "y": -20, "color": "4"},
+            {"id": "a", "type": "text", "text": "Start", "x": 0, "y": 0, "color": "#12ab9F"},
+            {"id": "b", "type": "file", "file": "p.png", "x": 400, "y": 0, "color": "red"},
+        ],
+        "edges": [{"fromNode": "a", "toNode": "b", "fromEnd": "arrow", "label": "shows"}],
+    }
+    write(tmp_path / "vault", {"c.canvas": json.dumps(canvas), "p.png": "x"})
+    page = Browser(serve()).get("/canvas/c.canvas").body.decode()
+    drawing = page.partition("<svg")[2].partition("</svg>")[0]
+    assert '<g class="colour-4">' in drawing and '<g color="#12ab9F">' in drawing
+    assert "red" not in drawing and ">Plan</text>" in drawing and ">shows</text>" in drawing
+    assert '<path class="line" d="M250 30C325 30 325 30 400 30"/>' in drawing
+    assert '"M250 30L262 36 262 24ZM400 30L388 36 388 24Z"' in drawing
+    assert '<img src="/file/p.png"' in drawing
+
+
+def test_a_hostile_canvas_is_drawn_within_bounds(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    far = "1" + "0" * 400
+    nodes = [
+        f'{{"id": "1", "x": {far}, "y": -1e999, "width": {far}, "text": "<script>a()</script>"}}',
+        '{"id": "2", "x": NaN, "y": "7", "height": true, "color": "1\\" onload=\\"a()"}',
+        '{"type": "<i>", "text": ["x"]}, {"type": "link", "url": "javascript:a()"}, 7, null',
+        '{"type": "group"}, {"type": "file", "file": "../../secret.md"}, {"text": "no id"}',
+    ]
+    edges = '{"fromNode": "1", "toNode": "2", "toSide": "inside", "label": "</svg><script>"}, []'
+    text = f'{{"nodes": [{",".join(nodes)}], "edges": [{edges}]}}'
+    many = {"nodes": [{"id": str(n), "text": f"card {n}", "y": n} for n in range(10_000)]}
+    files = {"bad.canvas": text, "many.canvas": json.dumps(many), "deep.canvas": "[" * 100_000}
+    write(tmp_path / "vault", files)
+    browser = Browser(serve())
+
+    page = browser.get("/canvas/bad.canvas").body.decode()
+    main = page.partition("<main")[2]
+    assert "<script" not in main and "onload" not in main and "javascript:a()</li>" in main
+    assert 'href="javascript' not in main and main.count("</svg>") == 1
+    assert 'width="110' in main and "no id" in main
+
+    page = browser.get("/canvas/many.canvas").body.decode()
+    assert "card 1999" in page and "card 2000<" not in page and "larger than a page" in page
+    assert "not valid JSON" in browser.get("/canvas/deep.canvas").body.decode()
+
+
 def test_properties_are_a_table_with_lists_dates_checkboxes_and_links(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
