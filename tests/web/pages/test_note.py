@@ -81,8 +81,10 @@ def test_the_drawing_of_a_canvas_has_its_groups_colours_and_arrows(
         ],
         "edges": [{"fromNode": "a", "toNode": "b", "fromEnd": "arrow", "label": "shows"}],
     }
-    write(tmp_path / "vault", {"c.canvas": json.dumps(canvas), "p.png": "x"})
-    page = Browser(serve()).get("/canvas/c.canvas").body.decode()
+    write(tmp_path / "vault", {"c.canvas": json.dumps(canvas), "p.png": "x", "n.md": "words"})
+    browser = Browser(serve())
+    assert browser.get("/note/n").status == 200  # from now on, the files are indexed
+    page = browser.get("/canvas/c.canvas").body.decode()
     drawing = page.partition("<svg")[2].partition("</svg>")[0]
     assert '<g class="colour-4">' in drawing and '<g color="#12ab9F">' in drawing
     assert "red" not in drawing and ">Plan</text>" in drawing and ">shows</text>" in drawing
