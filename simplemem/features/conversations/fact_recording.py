@@ -5,7 +5,7 @@ The reconciler of facts decides (`facts/reconciling.py`); what it decides is wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simplemem.features.answers import FactOut, FactReference, ReviewRequest
@@ -61,9 +61,10 @@ class FactRecorder:
         stored_facts = [self._store(stated, source) for stated in stated_facts]
 
         # A version that is stored removes an earlier mark from its note, so marks are set after it.
+        values = {stored.path: stored.row["value"] for stored in stored_facts}
         for stored in stored_facts:
             self._warn_of_unreplaced(stored)
-            self._mark_superseded(stored)
+            self._mark_superseded(stored, values)
 
         turn_outcome = self._reconcile_turn()
         self._mark_ended(turn_outcome)
@@ -90,7 +91,7 @@ class FactRecorder:
         stored = self._notes.store_fact(self._change_set, stated, self._earlier, source)
         self._result.facts.append(stored.row)
         for fact, _ in stored.outcome.superseded:
-            self._earlier.remove(fact.path)
+            self._earlier.remove_replaced(fact)
         return stored
 
     def _warn_of_unreplaced(self, stored: StoredFact) -> None:
@@ -100,14 +101,16 @@ class FactRecorder:
             warning = f"{name} did not hold at the time of this message, so it was not replaced"
             self._result.warnings.append(warning)
 
-    def _mark_superseded(self, stored: StoredFact) -> None:
+    def _mark_superseded(self, stored: StoredFact, values: Mapping[str, str]) -> None:
         """Mark the facts that a stored one supersedes, and enter them into the result.
 
-        A fact in whose note it is a version stays as it is there: the history has both values.
+        `values` are those that the exchange states, by the paths of their notes. A note that gets
+        another value stays without a mark: its history has both.
         """
         link = self._notes.link_text(stored.path)
         for fact, end in stored.outcome.superseded:
-            if fact.path != stored.path:
+            has_new_value = values.get(fact.path, fact.value) != fact.value
+            if fact.path != stored.path and not has_new_value:
                 properties = superseded_properties(link, end)
                 self._change_set.set(fact.path, **properties)
             reference = FactReference(id=fact.id, memory=text_of(fact))

@@ -22,8 +22,9 @@ from simplemem.features.facts.known_facts import KnownFacts
 from simplemem.features.facts.new_fact import NewFact, Ruling
 from simplemem.features.facts.outcome import FactAt, Outcome
 from simplemem.features.facts.outdating import disputed_properties, superseded_properties
-from simplemem.features.facts.reconciling import as_stored, reconcile
+from simplemem.features.facts.reconciling import reconcile
 from simplemem.features.facts.reviews import review_by_meaning
+from simplemem.features.facts.stored_statement import as_stored
 from simplemem.features.facts.unstated import topic_to_forget
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
@@ -227,7 +228,7 @@ class FactAdder:
         for fact, end in superseded:
             properties = superseded_properties(link, end)
             self._change_set.set(fact.path, status="superseded", **properties)
-            self._known.remove(fact.path)
+            self._known.remove_replaced(fact)
 
     def _dispute(self, disputed: Sequence[FactAt], link: str) -> None:
         """Mark facts as disputed by the one to which `link` leads."""

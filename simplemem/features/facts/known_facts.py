@@ -36,6 +36,7 @@ class KnownFacts:
         self._is_outside = is_outside
         self._turn_at = turn_at
         self._stated_paths = set(stated_paths)
+        self._replaced_ids = set[str]()
 
     @classmethod
     def at_turn(cls, facts: Iterable[Fact], at: datetime) -> Self:
@@ -61,6 +62,12 @@ class KnownFacts:
         facts_by_id = {fact.id: fact for fact in self._facts.values()}
         return [facts_by_id[id_] for id_ in dict.fromkeys(ids) if id_ in facts_by_id]
 
+    def unknown_ids(self, ids: Iterable[str]) -> list[str]:
+        """Return those of some ids that no fact has which holds, or which this call replaced."""
+        known_ids = {fact.id for fact in self._facts.values()}
+        known_ids |= self._replaced_ids
+        return [id_ for id_ in ids if id_ not in known_ids]
+
     def put(self, fact: Fact) -> None:
         """Add a fact, or replace the one at its path."""
         self._facts[fact.path] = fact
@@ -77,6 +84,11 @@ class KnownFacts:
     def remove(self, path: str) -> None:
         """Remove the fact at a path, which holds no more. Do nothing if there is none."""
         self._facts.pop(path, None)
+
+    def remove_replaced(self, fact: Fact) -> None:
+        """Remove a fact that a new one replaces, so that it holds no more."""
+        self.remove(fact.path)
+        self._replaced_ids.add(fact.id)
 
     def is_protected(self, fact: Fact) -> bool:
         """Return whether the user stated a fact and the new ones are from outside."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from simplemem.features.fact import Fact, Slot
+from simplemem.features.facts.decay import is_past
 
 
 class Ruling(NamedTuple):
@@ -43,3 +44,12 @@ class NewFact(NamedTuple):
     agent_reading: AgentReading | None = None  # of the text that it is from, if an agent read that
     key: str = ""  # under which a conversation finds it again; "" for a statement
     is_secret: bool = False  # whether the value of its key is a credential
+
+    @property
+    def value(self) -> str:
+        """The value of its slot, "" without a slot."""
+        return "" if self.slot is None else self.slot.object
+
+    def is_over(self, at: datetime) -> bool:
+        """Return whether it held before a time only."""
+        return is_past(self.valid_to, at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -47,3 +47,30 @@ class TurnOutcome(NamedTuple):
 
     ended: Sequence[FactAt]  # those that hold no more
     disputed: Sequence[FactAt]  # those that have changed, without their new values
+
+
+def superseded_by(
+    facts: Iterable[Fact], new: NewFact, begins: datetime, at: datetime
+) -> list[FactAt]:
+    """Return facts with the ends that they get from a new one, which supersedes them at a time.
+
+    A fact ends when the new one begins, at the latest when that one ends, and at the latest now,
+    but not before it began itself.
+    """
+    end = min(begins, at)
+    if new.valid_to is not None:
+        end = min(end, new.valid_to)
+
+    superseded = []
+    for fact in facts:
+        fact_begins = fact.valid_from or end
+        superseded.append(FactAt(fact, max(end, fact_begins)))
+    return superseded
+
+
+def disputed_since(facts: Iterable[Fact], at: datetime) -> list[FactAt]:
+    """Return facts with the times since when they are disputed that are put in doubt at a time.
+
+    A fact that is disputed already keeps the time since when it is.
+    """
+    return [FactAt(fact, fact.disputed or at) for fact in facts]
