@@ -137,6 +137,78 @@ def test_one_fact_of_a_conversation_replaces_several_in_one_step(vault: Path) ->
     assert "superseded_by" not in note(vault, "facts/home.md")
 
 
+@pytest.mark.parametrize(("first", "second"), [("Alpha-19", "Zeta-19"), ("Zeta-19", "Alpha-19")])
+def test_two_facts_of_one_message_with_one_key_both_replace_what_they_name(
+    vault: Path, first: str, second: str
+) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "hmlr") as client:
+            await call(
+                client,
+                "store_conversation",
+                message="I teach in Ghent and rent a room there.",
+                timestamp="2026-03-02T10:00:00Z",
+                facts=[
+                    {"key": "wifi password", "value": "Kestrel-1"},
+                    {"key": "job", "value": "teacher"},
+                    {"key": "home", "value": "Ghent"},
+                ],
+            )
+            change = await call(
+                client,
+                "store_conversation",
+                message="I left the room and the school.",
+                timestamp="2026-06-20T10:00:00Z",
+                facts=[
+                    {"key": "password", "value": first, "replaces": ["job"]},
+                    {"key": "wifi password", "value": second, "replaces": ["home", "job"]},
+                ],
+            )
+            assert [fact["key"] for fact in change["facts"]] == ["wifi_password"] * 2
+            assert [fact["id"] for fact in change["replaced"]] == ["job", "home"]
+            assert not change.get("warnings")
+
+    run(talk)
+    for name in ("home", "job"):
+        assert 'superseded_by: "[[wifi password]]"' in note(vault, f"facts/{name}.md")
+    history = note(vault, "facts/wifi password.md")
+    assert "superseded_by" not in history
+    for value in ("Kestrel-1", first, second):
+        assert f"- {value} · " in history
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_value_that_a_message_states_is_not_replaced_by_another_fact_of_it(
+    vault: Path, is_first: bool
+) -> None:
+    facts: list[dict[str, Any]] = [
+        {"key": "days", "value": "sailing", "replaces": ["job"]},
+        {"key": "job", "value": "sailor"},
+    ]
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, "hmlr") as client:
+            await call(
+                client,
+                "store_conversation",
+                message="I teach in Ghent.",
+                timestamp="2026-03-02T10:00:00Z",
+                facts=[{"key": "job", "value": "teacher"}],
+            )
+            await call(
+                client,
+                "store_conversation",
+                message="I sail around the world now.",
+                timestamp="2026-06-20T10:00:00Z",
+                facts=facts if is_first else facts[::-1],
+            )
+            found = await call(client, "retrieve_memory", query="what is my job")
+            assert [fact["value"] for fact in found["facts"]] == ["sailor"]
+
+    run(talk)
+    assert "superseded_by" not in note(vault, "facts/job.md")
+
+
 REMEMBER = {
     "remembrances": ("add_memory", "user_id", "events"),
     "supermemento": ("ingest_text", "container_tag", "memories"),
@@ -245,6 +317,69 @@ def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -
     undo(vault, "atoms/ann/I teach at a school in Ghent")
     assert "status: active" in note(vault, "atoms/ann/I teach*.md")
     assert "status: active" in note(vault, "atoms/ann/My room*.md")
+
+
+@pytest.mark.parametrize(
+    ("since", "ends"),
+    [("2026-02-01", "2026-02-01T00:00:00Z"), ("", "2026-04-30T23:59:59Z")],
+)
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_a_restated_fact_that_is_over_ends_others_when_the_agent_says(
+    vault: Path, profile: str, since: str, ends: str
+) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+    user = {user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            school = {"key": "job", "value": "teach", "since": "2020"}
+            text = "I teach at a school in Ghent."
+            stored = await call(client, tool, content=text, facts=[school], **user)
+            id_ = stored[events][0]["id"]
+
+            sea = {"key": "days", "value": "sail"}
+            text = "I sail around the world."
+            await call(client, tool, content=text, facts=[sea], **user)
+            past = {**sea, "until": "2026-04-30", "replaces": id_}
+            if since:
+                past["since"] = since
+            change = await call(client, tool, content=text, facts=[past], **user)
+            [update] = change[events]
+            assert (update["relation"], update["previous"]["id"]) == ("UPDATES", id_)
+
+    run(talk)
+    school = note(vault, "atoms/ann/I teach*.md")
+    assert "status: superseded" in school
+    assert f"valid_to: {ends}" in school
+    assert "valid_to: 2026-04-30T23:59:59Z" in note(vault, "atoms/ann/I sail*.md")
+
+
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_an_id_that_two_facts_of_one_text_name_is_replaced_once_without_a_warning(
+    vault: Path, profile: str
+) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+    user = {user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            school = {"key": "job", "value": "teach"}
+            text = "I teach at a school in Ghent."
+            stored = await call(client, tool, content=text, facts=[school], **user)
+            id_ = stored[events][0]["id"]
+
+            facts = [
+                {"key": "days", "value": "sailing the seas", "replaces": id_},
+                {"key": "boat", "value": "a ketch named Plover", "replaces": id_},
+            ]
+            text = "I spend my days sailing the seas on a ketch named Plover."
+            change = await call(client, tool, content=text, facts=facts, **user)
+            assert [event["relation"] for event in change[events]] == ["UPDATES", None]
+            assert change[events][0]["previous"]["id"] == id_
+            assert not change.get("warnings")
+
+    run(talk)
+    assert "status: superseded" in note(vault, "atoms/ann/I teach*.md")
 
 
 @pytest.mark.parametrize("is_read", [True, False])

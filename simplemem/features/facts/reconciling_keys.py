@@ -32,30 +32,36 @@ def reconcile_key(new: NewFact, known_facts: KnownFacts, at: datetime) -> Outcom
         target = _earlier_version(new, known_facts.versions)
 
     if target is None:
-        outcome = Outcome(new, at, "ADD", new.decided_by)
-    else:
-        outcome = _as_version(new, target, at)
-    outcome = outcome._replace(ended=ended)
-    if target is not None and _is_outdated(outcome, target):
+        outcome = Outcome(new, at, "ADD", new.decided_by, ended=ended)
+        return _with_replaced(outcome, known_facts, at, begins=new.valid_from or at)
+
+    outcome = _as_version(new, target, at)._replace(ended=ended)
+    if _is_outdated(outcome, target):
         return outcome  # it replaces nothing, whatever it names
-
-    replaced = known_facts.with_ids(new.replaces)
-    if target is not None and _is_restated(new, target, replaced, known_facts):
+    if _is_restated(new, target, known_facts):
         outcome = outcome._replace(event="NOOP", relation=None)
+    return _with_replaced(outcome, known_facts, at, begins=_begins_in_note(outcome, target))
 
-    begins = _begins_in_note(outcome, target)
+
+def _with_replaced(
+    outcome: Outcome, known_facts: KnownFacts, at: datetime, *, begins: datetime
+) -> Outcome:
+    """Return an outcome with the facts that the new one names as replaced, and the unknown ids.
+
+    `at` is when the new fact is stated, and `begins` since when it holds.
+    """
+    new = outcome.new
+    replaced = known_facts.with_ids(new.replaces)
     return outcome._replace(
-        superseded=superseded_by(replaced, outcome.new, begins, at),
+        superseded=superseded_by(replaced, new, begins, at),
         unknown_ids=known_facts.unknown_ids(new.replaces),
     )
 
 
-def _is_restated(
-    new: NewFact, target: Fact, replaced: Sequence[Fact], known_facts: KnownFacts
-) -> bool:
+def _is_restated(new: NewFact, target: Fact, known_facts: KnownFacts) -> bool:
     """Return whether the value of a key holds already, and is not replaced by the new fact."""
     held = known_facts.get(target.path)
-    if held is None or held in replaced:
+    if held is None or held.id in new.replaces:
         return False
     return held.value == new.value
 
@@ -130,12 +136,12 @@ def _is_outdated(outcome: Outcome, target: Fact) -> bool:
     return not outcome.is_in_force and outcome.at < stated_at(target)
 
 
-def _begins_in_note(outcome: Outcome, target: Fact | None) -> datetime:
+def _begins_in_note(outcome: Outcome, target: Fact) -> datetime:
     """Return since when the value of a key holds, as the note of the key will say.
 
     If a later version has the same value, the note keeps the time of that one.
     """
     begins = outcome.new.valid_from or outcome.at
-    if target is None or outcome.at >= stated_at(target):
+    if outcome.at >= stated_at(target):
         return begins
     return target.valid_from or begins

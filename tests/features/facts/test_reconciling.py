@@ -59,6 +59,35 @@ def test_a_fact_with_another_key_or_an_unchangeable_note_gets_a_new_note() -> No
     assert told(stated("home", "Milan"), facts).target is None
 
 
+def test_of_two_facts_of_one_turn_with_one_key_both_replace_what_they_name() -> None:
+    wifi = earlier("wifi_password", "Abc123")
+    job = earlier("job", "teacher")
+    home = earlier("home", "Rome")
+    known = KnownFacts.at_turn([wifi, job, home], MAY)
+    first = stated("password", "Zeta9", category="secret")._replace(replaces=("job",))
+    second = stated("wifi_password", "Alpha1", category="secret")._replace(replaces=("home", "job"))
+
+    known.versions = [wifi, job, home]
+    outcome = reconcile(first.as_new_fact(), known, MAY)
+    known.remove_replaced(job)
+    known.versions = [replace(wifi, slot=Slot("", "wifi password", "Zeta9"), valid_from=MAY)]
+    next_outcome = reconcile(second.as_new_fact(), known, MAY)
+
+    assert (outcome.new.key, outcome.superseded) == ("wifi_password", [(job, MAY)])
+    assert not next_outcome.is_in_force
+    assert next_outcome.superseded == [(home, MAY)]
+    assert not next_outcome.unknown_ids
+
+
+def test_an_id_that_no_fact_has_is_unknown_also_if_a_turn_repeats_others() -> None:
+    home = earlier("home", "Rome")
+    known = KnownFacts.at_turn([home], MAY)
+    known.remove_replaced(home)
+    new = stated("days", "sailing")._replace(replaces=("home", "job"))
+
+    assert reconcile(new.as_new_fact(), known, MAY).unknown_ids == ["job"]
+
+
 def test_a_planned_value_ends_the_current_one_when_it_begins() -> None:
     home = earlier("home", "Rome")
 
@@ -133,3 +162,35 @@ def test_what_is_over_replaces_nothing() -> None:
 
     assert (outcome.event, outcome.relation, outcome.rule) == ("ADD", None, "rule:slot")
     assert outcome.target is None
+
+
+def restated(new: NewFact, bike: Fact, car: Fact) -> Outcome:
+    """Return the outcome of a statement that says again what `bike` states, and replaces `car`."""
+    comparison = Comparison(Verdict("NOOP", None, 0, "rule:same"), bike)
+    return reconcile(new, KnownFacts([bike, car]), MAY, comparison)
+
+
+def test_a_restated_fact_that_is_over_ends_what_it_replaces_when_the_agent_says() -> None:
+    car = replace(earlier("car", "car"), valid_from=datetime(2025, 1, 1, tzinfo=UTC))
+    bike = replace(earlier("bike", "bike"), valid_from=MAY)
+    april = datetime(2026, 4, 1, tzinfo=UTC)
+    new = NewFact(bike.statement, valid_to=april, decided_by="agent", replaces=("car",))
+
+    with_since = restated(new._replace(valid_from=MARCH), bike, car)
+    without_since = restated(new, bike, car)
+
+    assert with_since.superseded == [(car, MARCH)]
+    assert without_since.superseded == [(car, april)]
+    assert with_since.ended == without_since.ended == [(bike, april)]
+    assert (with_since.event, with_since.target, with_since.restated) == ("UPDATE", car, bike)
+
+
+def test_a_restated_fact_of_which_no_time_is_said_ends_what_it_replaces_when_it_began() -> None:
+    car = replace(earlier("car", "car"), valid_from=datetime(2025, 1, 1, tzinfo=UTC))
+    bike = earlier("bike", "bike")
+
+    outcome = restated(NewFact(bike.statement, decided_by="agent", replaces=("car",)), bike, car)
+
+    assert outcome.superseded == [(car, MARCH)]
+    assert not outcome.ended
+    assert not outcome.takes_times
