@@ -5,7 +5,9 @@ A fact has a note of its own: one per statement (`fact.py`), or one per key for 
 
 - `reader.py` says what a text states.
 - `reconciling.py` decides what a new fact does to those that are known, and `known_facts.py` which
-  of them it may change. `new_fact.py` and `outcome.py` are its input and its answer.
+  of them it may change. `new_fact.py` and `outcome.py` are its input and its answer. It has a
+  module for facts with a key (`reconciling_keys.py`) and one for statements
+  (`reconciling_statements.py`, with `restating.py` for those that are stated already).
 - `reviews.py` says what is left to the agent.
 - `outdating.py` says what the note of a replaced or disputed fact has.
 - `decay.py` says what time does to a fact.

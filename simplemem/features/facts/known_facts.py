@@ -63,7 +63,7 @@ class KnownFacts:
         return [facts_by_id[id_] for id_ in dict.fromkeys(ids) if id_ in facts_by_id]
 
     def unknown_ids(self, ids: Iterable[str]) -> list[str]:
-        """Return those of some ids that no fact has which holds, or which this call replaced."""
+        """Return those of some ids that belong to no fact that holds or that this call replaced."""
         known_ids = {fact.id for fact in self._facts.values()}
         known_ids |= self._replaced_ids
         return [id_ for id_ in ids if id_ not in known_ids]

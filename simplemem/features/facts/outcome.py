@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     derived: Sequence[Ruling] = ()  # what a model derives from it and known facts
     forgotten: Sequence[Fact] = ()
     not_forgotten: Sequence[str] = ()  # why facts stay that it asks to forget, one reason for each
-    unknown_ids: Sequence[str] = ()  # those of `new.replaces` that no fact has which holds
+    unknown_ids: Sequence[str] = ()  # those of `new.replaces` for which nothing is replaced
 
 
 class TurnOutcome(NamedTuple):
