@@ -39,7 +39,8 @@ from bench.talk_costs import print_costs
 from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
 from simplemem.features.conversations.router import TopicRouter
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.turns import Turn
 from simplemem.providers.word_vectors import shared_multilingual
 
 Vectors = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -20,12 +20,8 @@ from bench.vaults import vocabulary
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import ConversationService, conversation_service
-from simplemem.features.conversations.topic import (
-    Turn,
-    insert_turn,
-    read_topic,
-    render_new_topic,
-)
+from simplemem.features.conversations.topic import insert_turn, read_topic, render_new_topic
+from simplemem.features.conversations.turns import Turn
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import EnhancedStore, Read, open_store
 

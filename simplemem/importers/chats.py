@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.features.conversations import topic as topics
 from simplemem.features.conversations.message_labels import keywords_of, label_of
-from simplemem.features.conversations.topic import TOPIC, Turn
+from simplemem.features.conversations.topic import TOPIC
+from simplemem.features.conversations.topic_summary import pause_or_close
+from simplemem.features.conversations.turns import Turn, render_turn
 from simplemem.features.fact import EPOCH
 from simplemem.importers.export import (
     SOURCE,
@@ -429,7 +431,7 @@ def body_of(turns: Iterable[Turn]) -> str:
     parts = []
     current_day = ""
     for turn in turns:
-        rendered = topics.render_turn(turn)
+        rendered = render_turn(turn)
         day = topics.day_of(turn.at)
         if day != current_day:
             rendered = f"{day}\n{rendered}"
@@ -503,7 +505,7 @@ def _render_chat(label: str, source: str, turns: Sequence[Turn]) -> str:
     }
     created = local_time(format_moment(first.at)) or ""
     text = TOPIC.render(properties, body_of(turns), created)
-    text = topics.pause_or_close(text, _topic_of(text), "closed")
+    text = pause_or_close(text, _topic_of(text), "closed")
     return _record_turns(text, turns)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.features.conversations.topic import Turn
+from simplemem.features.conversations.turns import Turn
 from simplemem.importers.chats import (
     ChatMessage,
     body_of,

@@ -29,28 +29,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskResult:
-    """What came of asking a model about a turn."""
+    """What a model read in a turn, and warnings for the client."""
 
-    reading: TurnReading | None = None  # None if it was not asked, or failed
+    reading: TurnReading | None = None  # None if no model was asked, or if it failed
     warnings: Sequence[str] = ()
 
 
 Decide = Callable[[Exchange, Sequence[Topic]], TopicDecision]
-"""Returns the rules' decision for an exchange among topics."""
+"""Returns the decision by rules for an exchange among topics."""
 
 
 def ask_about(notes: ConversationNotes, exchange: Exchange, decide: Decide) -> AskResult:
     """Return what the configured model reads in an exchange. Writes nothing, and locks nothing.
 
-    It is not asked if there is none, if `llm.route` is off, or about what is private. Errors of the
-    model become warnings. Raises NotFound or Ambiguous as `decide` does.
+    The result is empty if there is no model, if `llm.route` is off, or if the exchange is private.
+    Errors of the model become warnings. Raises NotFound or Ambiguous as `decide` does.
     """
     chat = notes.chat
     llm = notes.settings.llm
     if chat is None or exchange.has_secret or llm.route == "off":
         return AskResult()
 
-    question = _make_question(notes, exchange, decide(exchange, notes.items(Topic)))
+    decided = decide(exchange, notes.items(Topic))
+    question = _make_question(notes, exchange, decided)
     if question is None:
         return AskResult()
 
@@ -66,21 +67,24 @@ def ask_about(notes: ConversationNotes, exchange: Exchange, decide: Decide) -> A
 def _make_question(
     notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
 ) -> TurnQuestion | None:
-    """Return what a model gets about an exchange, None if it must not be asked.
+    """Return what a model gets about an exchange, None if the exchange is private.
 
-    It must not be if the exchange is in a private topic by the rules' decision, or follows one.
+    The model may choose a topic if the settings let it, and if the agent named none. Otherwise it
+    gets only the topic of the exchange.
     """
     current, decision = decided
     candidates = _candidates(notes, exchange, decided)
-    private = notes.extension.private_among({topic.path for topic in candidates})
-    is_named = bool(exchange.topic)
-    if _is_private(notes, exchange, decided, private):
+    private_paths = notes.extension.private_among({topic.path for topic in candidates})
+    if _is_private(notes, exchange, decided, private_paths):
         return None
 
+    is_named = bool(exchange.topic)
     chooses_topic = may_choose_topic(notes, decision) and bool(candidates) and not is_named
-    topics = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
+    public_topics = [topic for topic in candidates if topic.path not in private_paths]
+    topics = public_topics[:MAX_TOPICS]
     if not chooses_topic:
         topics = [topic for topic in topics if topic is decision.topic]
+
     return TurnQuestion(
         turn=exchange.turn,
         topics={topic.id: topic for topic in topics},
@@ -95,17 +99,19 @@ def _is_private(
     notes: ConversationNotes,
     exchange: Exchange,
     decided: TopicDecision,
-    private: Collection[str],
+    private_paths: Collection[str],
 ) -> bool:
     """Return whether an exchange is in a private topic by the rules' decision, or follows one.
 
-    `private` are the paths of private topics. If the settings make all new topics private, every
+    `private_paths` are those of the private topics. If the settings make new topics private, every
     exchange is private.
     """
     current, decision = decided
-    concerned = [decision.topic] if exchange.topic else [decision.topic, current]
-    if any(topic is not None and topic.path in private for topic in concerned):
-        return True
+    # If the agent named a topic, the exchange does not depend on the current one.
+    concerned_topics = [decision.topic] if exchange.topic else [decision.topic, current]
+    for topic in concerned_topics:
+        if topic is not None and topic.path in private_paths:
+            return True
     return notes.is_new_topic_private(exchange.turn.at)
 
 
@@ -114,25 +120,25 @@ def _candidates(
 ) -> list[Topic]:
     """Return the topics that an exchange may belong to: the current one first.
 
-    The topic that the rules chose comes second, and then those most similar to the exchange, or
-    with the latest turns if the rules did not compare.
+    The topic that the rules chose comes second, and then those most similar to the exchange. If the
+    rules did not compare topics, those with the latest turns come instead.
     """
     current, decision = decided
-    others = list(decision.ranked)
-    if not others:
+    likely_topics = list(decision.ranked)
+    if not likely_topics:
         reachable = reachable_topics(notes.items(Topic), exchange.session)
-        others = [topic for topic in reachable if topic.status != "closed"]
-        others.sort(key=attrgetter("last"), reverse=True)
+        likely_topics = [topic for topic in reachable if topic.status != "closed"]
+        likely_topics.sort(key=attrgetter("last"), reverse=True)
 
-    candidates = {}
-    for topic in (current, decision.topic, *others):
+    candidates_by_path = {}
+    for topic in (current, decision.topic, *likely_topics):
         if topic is not None:
-            candidates[topic.path] = topic
-    return list(candidates.values())
+            candidates_by_path[topic.path] = topic
+    return list(candidates_by_path.values())
 
 
 def _facts_for_model(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
-    """Return the facts that a model gets, by their ids: those that hold and are not private.
+    """Return the facts that a model gets, by their ids: current ones that are not private.
 
     If there are more than 100, they are those most similar to the message, by its words and by the
     vectors of the configured embedder.

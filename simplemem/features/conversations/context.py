@@ -22,8 +22,9 @@ from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
 from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import ConversationService
-from simplemem.features.conversations.topic import Topic, turns_out
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.turn_search import content_stems
+from simplemem.features.conversations.turns import turns_out
 from simplemem.note.words import count_tokens, format_count, shorten
 
 _MAX_OTHER_TOPICS: Final = 4

@@ -1,6 +1,6 @@
-"""One exchange of a conversation: a client's texts are checked, and what they state is read.
+"""One exchange of a conversation: the client's texts, checked, and what they state.
 
-Pure.
+Rules read the facts and traits in the message; statements of the agent take precedence. Pure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from simplemem.features.agent_statements import (
     AgentStatements,
     check_statements,
 )
-from simplemem.features.conversations.topic import Turn
 from simplemem.features.conversations.trait_reading import Trait, read_traits
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.fact import EPOCH
 from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.reader import read_text
@@ -35,10 +35,10 @@ _AGENT_CONFIDENCE: Final = 0.9  # of a fact that the agent states
 
 
 class EndedFact(NamedTuple):
-    """A fact that holds no more, without a new value."""
+    """A fact that has ended without a new value."""
 
     id: str
-    at: datetime
+    at: datetime  # its end
 
 
 class Exchange(NamedTuple):
@@ -49,7 +49,7 @@ class Exchange(NamedTuple):
     session: str  # its id; "" if the client names none
     facts: Sequence[StatedFact]  # one per key
     traits: Sequence[Trait]
-    agent_traits: Sequence[Trait] = ()  # those of the traits that the agent says
+    agent_traits: Sequence[Trait] = ()  # those of the traits that the agent states
     ended: Sequence[EndedFact] = ()
     read_by: str = ""  # the model that read it, "" if the rules did
     has_secret_text: bool = False  # whether a text contains what looks like a credential
@@ -72,11 +72,13 @@ def new_exchange(
 ) -> Exchange:
     """Return an exchange of checked texts, with what its message states.
 
-    Without a `response`, `context` is the answer. `facts` are keys and values that the agent read,
-    and `stated` is all that it says; both take precedence over what the rules read. `topic` and
-    `session` are put on one line and have at most 120 characters. An empty `timestamp` stands for
-    now. Raises Invalid if the message is empty, the time or a fact cannot be read or a text cannot
-    be stored, and TooLong if a text exceeds its limit.
+    Without a `response`, `context` is the answer. `facts` are pairs of a key and a value that the
+    agent read, and `stated` are its other statements; both take precedence over what the rules
+    read. `topic` and `session` are put on one line and have at most 120 characters. An empty
+    `timestamp` stands for now.
+
+    Raises Invalid if the message is empty, if the time or a fact cannot be read, or if a text
+    cannot be stored, and TooLong if a text exceeds its limit.
     """
     message = _clean(message, "message")
     context = _clean(context, "context")
@@ -98,24 +100,26 @@ def new_exchange(
         context=context,
     )
 
-    pairs = check_statements([AgentFact(*pair) for pair in facts])
+    pairs = check_statements([AgentFact(key, value) for key, value in facts])
     agent_facts = [*pairs.facts, *stated.facts]
     agent_traits = _agent_traits(stated)
+    traits = dict.fromkeys([*read_traits(message), *agent_traits])
+    all_text = "\n".join([message, answer, context])
     return Exchange(
         turn=turn,
         topic=topic,
         session=session,
         facts=_stated_facts(message, agent_facts),
-        traits=list(dict.fromkeys([*read_traits(message), *agent_traits])),
+        traits=list(traits),
         agent_traits=agent_traits,
-        has_secret_text=bool(find_secrets("\n".join([message, answer, context]))),
+        has_secret_text=bool(find_secrets(all_text)),
     )
 
 
 def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[StatedFact]:
     """Return the facts that the rules and the agent read in a message, one per key.
 
-    Those of the agent count more. Raises Invalid as `_read_agent_fact` does.
+    Those of the agent take precedence. Raises Invalid as `_read_agent_fact` does.
     """
     facts_by_key = {fact.key: fact for fact in read_text(message).facts}
     for agent_fact in agent_facts:
@@ -125,17 +129,13 @@ def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[Stated
 
 
 def _agent_traits(stated: AgentStatements) -> list[Trait]:
-    """Return what the agent says about the user, each trait once."""
-    traits = dict[Trait, None]()
+    """Return what the agent states about the user, each trait once."""
+    traits = []
     if stated.user_name:
-        traits[Trait("name", stated.user_name)] = None
-    for section, statements in (
-        ("Constraints", stated.constraints),
-        ("Preferences", stated.preferences),
-    ):
-        for statement in statements:
-            traits[Trait(section, statement)] = None
-    return list(traits)
+        traits.append(Trait("name", stated.user_name))
+    traits += [Trait("Constraints", statement) for statement in stated.constraints]
+    traits += [Trait("Preferences", statement) for statement in stated.preferences]
+    return list(dict.fromkeys(traits))
 
 
 def _parse_time(timestamp: str) -> datetime:
@@ -154,9 +154,9 @@ def _parse_time(timestamp: str) -> datetime:
 
 
 def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
-    """Return a fact that the agent read in a message. Its key has the subject, if it has one.
+    """Return a fact that the agent read in a message. Its key begins with its subject, if any.
 
-    Raises Invalid if all words of the key are words that every key could have.
+    Raises Invalid if the key has no word that distinguishes it from other keys.
     """
     name = name_of_fact(stated.subject, stated.relation)
     sentence = _sentence_with(stated.value, message)
@@ -184,9 +184,9 @@ def _sentence_with(value: str, message: str) -> str:
 
 
 def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:
-    """Return a client's text with `\\n` as the only line ending, as it is stored.
+    """Return a client's text as it is stored, with `\\n` as the only line ending.
 
-    `name` is that of the argument, for messages of errors. Raises Invalid for characters that a
+    `name` is the name of the argument, for error messages. Raises Invalid for characters that a
     note cannot contain, and TooLong for more than `max_characters`.
     """
     return clean_text(text, name, max_characters, "Nothing was stored, in full or in part.")

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.facts.keyed_facts import make_fact
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.model_questions import load_questions

@@ -10,9 +10,10 @@ from typing import Final
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
 from simplemem.features.conversations.recalled_facts import recall_facts
 from simplemem.features.conversations.service import ConversationService
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
+from simplemem.features.conversations.topic import TOPIC, Topic
 from simplemem.features.conversations.turn_choice import TurnBudget
 from simplemem.features.conversations.turn_search import TurnSearch, content_stems
+from simplemem.features.conversations.turns import Turn, turns_out
 from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found, Hit
 from simplemem.note.dates import now

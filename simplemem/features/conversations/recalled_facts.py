@@ -13,7 +13,8 @@ from simplemem.features.answers import FactOut
 from simplemem.features.changes import find_doubtful
 from simplemem.features.conversations.fact_chains import ReachedFact, follow_facts
 from simplemem.features.conversations.fact_search import find_facts
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.fact import EPOCH, Fact
 from simplemem.features.facts.key_notes import fact_out, stated_at, stated_subject
 from simplemem.features.facts.reader import read_text

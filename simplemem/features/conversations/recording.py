@@ -17,15 +17,9 @@ from simplemem.features.conversations.notes import ConversationNotes, FactSource
 from simplemem.features.conversations.profile import PROFILE
 from simplemem.features.conversations.profile_edits import with_disputes, with_traits
 from simplemem.features.conversations.router import Decision
-from simplemem.features.conversations.topic import (
-    Topic,
-    insert_turn,
-    pause_or_close,
-    refined_label,
-    render_new_topic,
-    topic_name,
-)
+from simplemem.features.conversations.topic import Topic, insert_turn, render_new_topic, topic_name
 from simplemem.features.conversations.topic_lookup import reachable_topics
+from simplemem.features.conversations.topic_summary import pause_or_close, refined_label
 from simplemem.features.facts.reader import read_text
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now

@@ -1,52 +1,51 @@
 """Decide which topic a message belongs to, by rules that give a reason.
 
-A message belongs to the topic that it returns to by name. It belongs to the current topic while it
-is vague, and while an agent names the topics, because such an agent names changes too. Otherwise
-the most similar topic wins, or a new topic does. If the scores are in doubt, the conversation stays
-in its topic. No model is asked, and nothing is written.
+The rules apply in this order:
+
+1. A message belongs to the topic that it returns to by name.
+2. It stays in the current topic if an agent named that topic and the message announces no change,
+   because such an agent names changes too.
+3. It stays in the current topic if it is a digression or too vague, unless a pause precedes it.
+4. Otherwise scores decide: it belongs to the most similar topic, or starts a new one. The scores
+   favour the current topic.
+
+No model is asked, and nothing is written.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simplemem.features.conversations.patterns import (
-    NUMBERS,
-    content_words,
-    has_marker,
-    read_return,
+from simplemem.features.conversations.message_signs import (
+    IncomingMessage,
+    is_after_pause,
+    is_prompt,
+    is_too_short,
+    read_incoming,
+    weigh_signs,
 )
-from simplemem.features.conversations.similarity import (
-    Comparison,
-    TopicComparer,
-    find_by_rare_words,
-)
+from simplemem.features.conversations.patterns import NUMBERS, read_return
+from simplemem.features.conversations.rare_words import find_by_rare_words
+from simplemem.features.conversations.similarity import Comparison, TopicComparer
 from simplemem.features.conversations.topic import Topic
-from simplemem.note.sentences import sentence_spans
 from simplemem.providers.word_vectors import shared_multilingual
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The weights of the scores; `bench/talk.py` measures and tunes them. Those of a topic are for its
-# similarity, those of the other three for the markers of a message.
+# The weights of the scores; `bench/talk.py` measures and tunes them. NEAR weighs the similarity of
+# a topic, the other three weigh the signs of a message.
 NEAR: Final = NUMBERS["near"]
-STAY: Final = NUMBERS["stay"]  # in the current topic
-BACK: Final = NUMBERS["back"]  # to another topic
+STAY: Final = NUMBERS["stay"]  # for the current topic
+BACK: Final = NUMBERS["back"]  # for another topic
 NEW: Final = NUMBERS["new"]  # for a new topic
 LIMITS: Final = NUMBERS["limits"]
 
 _MAX_RANKED: Final = 12  # topics that a model may choose from
-_MARKERS: Final = ("shift", "aside", "greeting", "opening", "follow", "news")
-_SECONDS_PER_HOUR: Final = 3600
-_SECONDS_PER_QUARTER: Final = 900
-_SECONDS_PER_MINUTE: Final = 60
-_MANY_SENTENCES: Final = 3  # beside the first one
 
 
 class Decision(NamedTuple):
@@ -61,21 +60,21 @@ class Decision(NamedTuple):
 
 
 class TopicDecision(NamedTuple):
-    """Where a session is, and where one of its messages belongs."""
+    """The current topic of a session, and the decision for one of its messages."""
 
-    current: Topic | None  # the session's current topic, None if it has none
+    current: Topic | None  # None if the session has no current topic
     decision: Decision
 
 
 class _ComparedTopics(NamedTuple):
-    """How similar a message and some topics are, and how that was found out."""
+    """How similar a message and some topics are, and how they were compared."""
 
     comparisons: list[Comparison]  # one per topic, in the order of the topics
     method: str  # "rules", with the reason if only words could be compared
 
 
 class TopicRouter:
-    """Decides the topics of messages. Guards what it has compared topics by."""
+    """Decides the topics of messages. Guards the words and vectors of topics it has compared."""
 
     def __init__(
         self,
@@ -95,68 +94,23 @@ class TopicRouter:
         current: Topic | None,
         answer: str = "",
     ) -> Decision:
-        """Decide the topic of a message for which the agent named none; None stands for a new one.
+        """Return the decision for a message for which the agent named no topic.
 
-        `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
-        new if there are no topics, or none fits well enough.
+        `topics` are those in which the session may continue, `current` is its current one, and `at`
+        is the time of the message. `answer` is the reply to it, "" if there is none yet. The topic
+        is new if there are no topics, or if none fits well enough.
+
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
-        text = message[: LIMITS["text"]]
-        markers = _read_markers(text)
-        decision = _decide_by_form(text, markers, at, topics, current)
+        incoming = read_incoming(message, at, current)
+        decision = _decide_by_form(incoming, topics)
         if decision is not None:
             return decision
 
         open_topics = _open_topics(topics, current)
-        if current is not None and _is_pause(current, at):
-            markers.add("day")
-        elif current is not None and _has_just_begun(current, open_topics):
-            markers.add("begun")
-        signs = _weigh_markers(text, markers, current, at)
-
-        answer = answer[: LIMITS["text"]]
-        compared = self._compare(text, open_topics, answer)
-        return self._decide_by_scores(compared, open_topics, current, signs, at)
-
-    def _decide_by_scores(
-        self,
-        compared: _ComparedTopics,
-        topics: Sequence[Topic],
-        current: Topic | None,
-        signs: Mapping[str, float],
-        at: datetime,
-    ) -> Decision:
-        """Return a decision for the topic with the best score; its topic is None for a new one.
-
-        `signs` are those of `_weigh_markers`, `at` is the time of the message. Of equal scores,
-        that of the current topic is the best. The decision is certain only if the message stays
-        after a short silence: by a clear margin, or in reply to a question of the assistant.
-        """
-        stay = _sum_weights(STAY, signs)
-        back = _sum_weights(BACK, signs)
-        scores: dict[Topic | None, float] = {None: _sum_weights(NEW, signs)}
-        replies_to_question = False
-        for topic, comparison in zip(topics, compared.comparisons, strict=True):
-            bonus = back
-            if topic is current:
-                replies_to_question = comparison.answers_question
-                bonus = stay + STAY["asked"] * replies_to_question
-            scores[topic] = _score(comparison) + bonus
-
-        ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
-        best = ranked[0]
-        stays = best is not None and best is current and _is_prompt(best, at)
-        is_clear = _is_clear([scores[topic] for topic in ranked])
-        ranked_topics = [topic for topic in ranked if topic is not None]
-        return Decision(
-            topic=best,
-            reason=_reason(best, current),
-            ranked=tuple(ranked_topics[:_MAX_RANKED]),
-            is_certain=stays and (replies_to_question or is_clear),
-            method=compared.method,
-        )
+        compared = self._compare(incoming.text, open_topics, answer[: LIMITS["text"]])
+        return _decide_by_scores(incoming, open_topics, compared)
 
     def _compare(self, text: str, topics: Sequence[Topic], answer: str) -> _ComparedTopics:
         """Return how similar a message and each topic are, and the method of the comparison.
@@ -173,89 +127,122 @@ class TopicRouter:
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
 
-def _decide_by_form(
-    text: str,
-    markers: Collection[str],
-    at: datetime,
-    topics: Sequence[Topic],
-    current: Topic | None,
-) -> Decision | None:
-    """Return a decision that does not depend on similarity; None if similarity must decide.
-
-    A message may name a topic that it returns to. It stays in the current topic if an agent names
-    the topics, and unless a pause precedes it, also if it is a digression or too vague.
-    """
+def _decide_by_form(message: IncomingMessage, topics: Sequence[Topic]) -> Decision | None:
+    """Return a decision that does not depend on similarity; None if scores must decide."""
     if not topics:
         return Decision(None, "the first message", is_certain=True)
 
-    return_words = read_return(text)
-    named_topic = find_by_rare_words(return_words, topics) if return_words else None
-    if named_topic is not None:
-        words = " ".join(return_words or ())
-        return Decision(named_topic, f'returns to "{words}"', is_certain=True)
+    return_words = read_return(message.text)
+    if return_words:
+        returned_topic = find_by_rare_words(return_words, topics)
+        if returned_topic is not None:
+            words = " ".join(return_words)
+            return Decision(returned_topic, f'returns to "{words}"', is_certain=True)
 
-    if current is not None and current.named_by == "agent" and "shift" not in markers:
+    if message.current is None:
+        return None
+    returns_to_unnamed = return_words == ()
+    return _decide_to_stay(message, message.current, returns_to_unnamed=returns_to_unnamed)
+
+
+def _decide_to_stay(
+    message: IncomingMessage, current: Topic, *, returns_to_unnamed: bool
+) -> Decision | None:
+    """Return the decision that a message stays in the current topic; None if scores must decide.
+
+    `returns_to_unnamed` says that the message returns to something that it does not name, such as
+    "Back to that", so that it is vague.
+    """
+    if current.named_by == "agent" and "shift" not in message.markers:
         reason = "the agent named the topic and no other one since"
         return Decision(current, reason, is_certain=True)
-    if current is None or _is_pause(current, at):
+
+    if is_after_pause(current, message.at):
         return None
-    if "aside" in markers:
+    if "aside" in message.markers:
         return Decision(current, "announced as a digression")
-    if return_words == () or _is_too_short(text, markers):
+    if returns_to_unnamed or is_too_short(message):
         reason = "too short to start another topic"
-        return Decision(current, reason, is_certain=_is_prompt(current, at))
+        return Decision(current, reason, is_certain=is_prompt(current, message.at))
     return None
 
 
-def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return the unit vectors of texts by the bundled word vectors."""
-    return shared_multilingual().unit_vectors(texts)
+def _open_topics(topics: Sequence[Topic], current: Topic | None) -> list[Topic]:
+    """Return the open topics, the one with the latest turn first, and the current one last.
 
-
-def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors by which no two texts are similar."""
-    import numpy as np
-
-    return np.zeros((len(texts), 1), np.float32)
-
-
-def _read_markers(text: str) -> set[str]:
-    """Return the markers at the beginning of a message, and "always", which every message has.
-
-    "day" and "begun" do not depend on the text; `decide` adds them.
+    If there are many, only the `live` ones of LIMITS with the latest turns are returned; a message
+    returns to older topics by name only. `current` is included even if it is not among `topics`.
     """
-    markers = {name for name in _MARKERS if has_marker(name, text)}
-    markers.add("always")
-    return markers
+    other_topics = [topic for topic in topics if topic.status != "closed"]
+    if current in other_topics:
+        other_topics.remove(current)
+    other_topics.sort(key=attrgetter("last"), reverse=True)
 
-
-def _weigh_markers(
-    text: str, markers: Collection[str], current: Topic | None, at: datetime
-) -> dict[str, float]:
-    """Return what the form of a message and its time say, as numbers from 0 to 1.
-
-    Those are its markers, each 1. "pause" is the silence since the last turn, on a logarithmic
-    scale from a quarter of an hour to eight hours, and "many" says how many sentences the message
-    has, up to four: who answers only has one, and then comes to something else.
-    """
-    signs = dict.fromkeys(markers, 1.0)
-    sentence_count = sum(1 for _ in sentence_spans(text))
-    signs["many"] = min(max(sentence_count - 1, 0), _MANY_SENTENCES) / _MANY_SENTENCES
-    signs["short"] = float(len(content_words(text)) < LIMITS["few_words"])
+    open_topics = other_topics[: LIMITS["live"]]
     if current is not None:
-        seconds = (at - current.last).total_seconds()
-        quarters = max(seconds, 1) / _SECONDS_PER_QUARTER
-        longest = LIMITS["hours"] * _SECONDS_PER_HOUR / _SECONDS_PER_QUARTER
-        signs["pause"] = min(max(math.log(quarters) / math.log(longest), 0), 1)
-    return signs
+        open_topics.append(current)
+    return open_topics
+
+
+def _decide_by_scores(
+    message: IncomingMessage, topics: Sequence[Topic], compared: _ComparedTopics
+) -> Decision:
+    """Return a decision for the topic with the best score; its topic is None for a new one.
+
+    Of equal scores, that of the current topic is the best. The decision is certain only if the
+    message stays after a short silence, and then by a clear margin, or in reply to a question of
+    the assistant.
+    """
+    current = message.current
+    signs = weigh_signs(message, topics)
+    scores = _score_topics(topics, compared.comparisons, current, signs)
+
+    ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
+    ranked_scores = [scores[topic] for topic in ranked]
+    ranked_topics = [topic for topic in ranked if topic is not None]
+    best = ranked[0]
+
+    is_certain = False
+    if best is not None and best is current and is_prompt(best, message.at):
+        comparison = compared.comparisons[topics.index(best)]
+        is_certain = comparison.answers_question or _is_clear(ranked_scores)
+    return Decision(
+        topic=best,
+        reason=_reason(best, current),
+        ranked=tuple(ranked_topics[:_MAX_RANKED]),
+        is_certain=is_certain,
+        method=compared.method,
+    )
+
+
+def _score_topics(
+    topics: Sequence[Topic],
+    comparisons: Sequence[Comparison],
+    current: Topic | None,
+    signs: Mapping[str, float],
+) -> dict[Topic | None, float]:
+    """Return the score of each topic, and that of a new topic for None.
+
+    `comparisons` are in the order of `topics`, and `signs` are those of the message.
+    """
+    stay = _sum_weights(STAY, signs)
+    back = _sum_weights(BACK, signs)
+
+    scores: dict[Topic | None, float] = {None: _sum_weights(NEW, signs)}
+    for topic, comparison in zip(topics, comparisons, strict=True):
+        bonus = back
+        if topic is current:
+            bonus = stay + STAY["asked"] * comparison.answers_question
+        scores[topic] = _score_similarity(comparison) + bonus
+    return scores
 
 
 def _sum_weights(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
-    """Return the sum of the weights of a message's signs, each times its number."""
+    """Return the sum of the weights of a message's signs, each times its sign."""
     return sum(weight * signs.get(name, 0) for name, weight in weights.items())
 
 
-def _score(comparison: Comparison) -> float:
+def _score_similarity(comparison: Comparison) -> float:
     """Return the weighted sum of what a comparison of a message and a topic found."""
     cosines = comparison.cosines
     score: float = NEAR["follows"] * cosines.follows
@@ -285,61 +272,13 @@ def _reason(best: Topic | None, current: Topic | None) -> str:
     return "closest to the last messages of that topic"
 
 
-def _is_pause(current: Topic, at: datetime) -> bool:
-    """Return whether so much time has passed that a message need not continue its topic.
-
-    It is counted from the last turn of `current` to `at`, the time of the message.
-    """
-    silence = at - current.last
-    return bool(silence.total_seconds() >= _SECONDS_PER_HOUR * LIMITS["hours"])
+def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the unit vectors of texts by the bundled word vectors."""
+    return shared_multilingual().unit_vectors(texts)
 
 
-def _is_prompt(current: Topic, at: datetime) -> bool:
-    """Return whether a message comes so soon that it may reply to the last turn of its topic."""
-    silence = at - current.last
-    return bool(silence.total_seconds() < _SECONDS_PER_MINUTE * LIMITS["reply_minutes"])
+def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return vectors by which no two texts are similar."""
+    import numpy as np
 
-
-def _is_too_short(text: str, markers: Collection[str]) -> bool:
-    """Return whether a message has too few content words to start a topic.
-
-    A message is never too short if it announces another subject, or is a greeting with news.
-    """
-    starts_over = "greeting" in markers and "news" in markers
-    if "shift" in markers or starts_over:
-        return False
-    return bool(len(content_words(text)) < LIMITS["few_words"])
-
-
-def _open_topics(topics: Sequence[Topic], current: Topic | None) -> list[Topic]:
-    """Return the open topics, those with the last turns first, and the current one behind them.
-
-    Of the others, only the `live` ones of LIMITS are kept, those with the latest turns; a message
-    returns to older topics by name only. `current` is included even if it is not among `topics`.
-    """
-    open_topics = [topic for topic in topics if topic.status != "closed"]
-    if current in open_topics:
-        open_topics.remove(current)
-    open_topics.sort(key=attrgetter("last"), reverse=True)
-
-    latest = open_topics[: LIMITS["live"]]
-    if current is not None:
-        latest.append(current)
-    return latest
-
-
-def _has_just_begun(current: Topic, topics: Sequence[Topic]) -> bool:
-    """Return whether the session has come to its current topic only with the last turn.
-
-    That is so if the topic has fewer than two turns, or if another topic of the session has a turn
-    after the last but one of the current topic. `topics` are those that are searched for it.
-    """
-    if len(current.turns) < 2:
-        return True
-
-    before_last = current.turns[-2].at
-    for topic in topics:
-        is_of_session = topic is not current and topic.session == current.session
-        if is_of_session and topic.last > before_last:
-            return True
-    return False
+    return np.zeros((len(texts), 1), np.float32)

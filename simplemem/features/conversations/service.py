@@ -16,12 +16,13 @@ from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes, FactSource
 from simplemem.features.conversations.recording import ExchangeRecorder
 from simplemem.features.conversations.router import Decision, TopicDecision, TopicRouter
-from simplemem.features.conversations.topic import Topic, pause_or_close
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.topic_lookup import (
     current_topic,
     named_topic,
     reachable_topics,
 )
+from simplemem.features.conversations.topic_summary import pause_or_close
 from simplemem.features.fact import Fact
 from simplemem.models import AuthorArgs
 from simplemem.note import dates

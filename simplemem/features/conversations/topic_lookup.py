@@ -18,9 +18,9 @@ _MAX_REFERENCE = 80  # characters of a reference in a message
 def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic | None:
     """Return the active topic of a session, None if it has none.
 
-    `at` is the time of a message. If that is before the last turn of the active topic, returns the
-    open topic of the session that had the last turn by then, and the active topic if none had one.
-    Topics whose notes cannot be changed are left out.
+    `at` is the time of a message. For a back-dated message, which is earlier than the last turn of
+    the active topic, returns the open topic that was active at that time, or the active topic if
+    the session had no turn yet. Topics whose notes cannot be changed are left out.
     """
     own_topics = []
     active_topics = []
@@ -31,16 +31,17 @@ def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic 
         if topic.status == "active":
             active_topics.append(topic)
 
-    newest = _latest_topic(active_topics)
-    if newest is None or at >= newest.last:
-        return newest
-    return _topic_at(own_topics, at) or newest
+    active_topic = _latest_topic(active_topics)
+    if active_topic is None or at >= active_topic.last:
+        return active_topic
+    return _topic_at(own_topics, at) or active_topic
 
 
 def _topic_at(topics: Sequence[Topic], at: datetime) -> Topic | None:
-    """Return the open topic whose turn is the last one at or before a time.
+    """Return the open topic with the last turn that is not later than a time.
 
-    Of turns of the same time, that of the first topic counts. Returns None if there is no turn.
+    If several topics have a turn at the same time, the first of them is returned. Returns None if
+    there is no such turn.
     """
     latest_topic = None
     latest_at = None
@@ -61,7 +62,7 @@ def _latest_topic(topics: Sequence[Topic]) -> Topic | None:
 
 
 def _rank(topic: Topic) -> tuple[datetime, str]:
-    """Return what topics are ordered by: the time of the last turn, then the id."""
+    """Return the key by which topics are ordered: the time of the last turn, then the id."""
     return topic.last, topic.id
 
 
@@ -73,8 +74,8 @@ def reachable_topics(topics: Sequence[Topic], session: str) -> list[Topic]:
     """
     reachable = []
     for topic in topics:
-        is_free = topic.session == session or topic.status != "active"
-        if is_free and not topic.problem:
+        is_taken = topic.status == "active" and topic.session != session
+        if not is_taken and not topic.problem:
             reachable.append(topic)
     return reachable
 
@@ -120,7 +121,7 @@ def find_topic(topics: Sequence[Topic], ref: str) -> Topic:
 
 
 def _names_of(topic: Topic) -> list[str]:
-    """Return the casefolded names of a topic, without its id."""
+    """Return the names by which a topic can be found, besides its id. They are casefolded."""
     return [
         topic.label.casefold(),
         base_name(topic.path).casefold(),

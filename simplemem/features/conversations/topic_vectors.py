@@ -1,7 +1,7 @@
 """Cosines of a message and topics, from the vectors that an embedder makes of their texts.
 
-A topic is represented by its first exchange, which says what it is about, and by its last ones. An
-exchange is a message with its answer; the one that is to be routed may lack its answer.
+An exchange is a message with its answer. A topic is represented by its first exchange, which says
+what it is about, and by its last ones. A message that is to be routed may lack its answer.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     Rows = NDArray[np.float32]
 
 MAX_LAST_EXCHANGES: Final = 8  # whose vectors represent a topic
-_MAX_ROWS: Final = MAX_LAST_EXCHANGES + 2
-"""Vectors of a topic: its last exchange as it is written, then one of each exchange."""
+_ROW_COUNT: Final = MAX_LAST_EXCHANGES + 2
+"""Vectors per topic: of its last exchange as it is written, of its first, and of the last ones."""
 _MIN_ENDING_WORDS: Final = 3  # content words of the last sentences of a message
 _MAX_CHARACTERS: Final = NUMBERS["limits"]["text"]
-_SHORT: Final = 1e-9  # the least divisor
+_MIN_DIVISOR: Final = 1e-9
 
 
 class Cosines(NamedTuple):
     """How similar the vectors of a message and a topic are.
 
-    They are those of content words, but for `follows`.
+    Except for `follows`, they are vectors of content words.
     """
 
     follows: float  # of the message and the last exchange, both as they are written
     is_about: float  # of the message and the exchange that is most similar to it
-    fits: float  # of the message with its answer and all exchanges
+    fits: float  # of the message with its answer, and the sum of all exchanges
     ending: float  # of the end of the message and the exchange that is most similar to it
 
 
 class VectorComparer:
     """Compares messages with topics by vectors. Guards the vectors of topics it has compared.
 
-    A topic whose note changes is a new object, and so its vectors are made again.
+    When the note of a topic changes, there is a new `Topic`, and its vectors are made again.
     """
 
     def __init__(self, vectors: Callable[[Sequence[str]], Rows]) -> None:
         """Make a comparer. `vectors` returns the unit vector of each text, as rows in their order.
 
-        It is called once per comparison, and whatever it raises reaches the caller of `compare`.
+        It is called once per comparison, and `compare` lets its exceptions through.
         """
         self._vectors = vectors
         self._rows_by_topic: WeakKeyDictionary[Topic, Rows] = WeakKeyDictionary()
@@ -62,48 +62,56 @@ class VectorComparer:
         if not topics:
             return []
 
-        texts = [
+        message_texts = [
             text,
             _content_of(text),
             _content_of(f"{text} {answer}"),
             _content_of(_ending(text)),
         ]
-        message_rows = self._embed(texts, topics)
-        return _compare_rows(message_rows, [self._rows_by_topic[topic] for topic in topics])
+        message_rows = self._embed(message_texts, topics)
+        rows_of_topics = [self._rows_by_topic[topic] for topic in topics]
+        return _compare_rows(message_rows, rows_of_topics)
 
-    def _embed(self, texts: Sequence[str], topics: Sequence[Topic]) -> Rows:
-        """Return the vectors of texts of a message, and remember those of topics without any.
+    def _embed(self, message_texts: Sequence[str], topics: Sequence[Topic]) -> Rows:
+        """Return the vectors of a message's texts, and store those of topics that have none yet.
 
-        The function that makes vectors is called once, and what it raises is raised.
+        All vectors are made in one call, which is faster than a call per topic.
         """
         new_topics = [topic for topic in topics if topic not in self._rows_by_topic]
-        all_texts = list(texts)
+        texts = list(message_texts)
         for topic in new_topics:
-            all_texts += _texts_of(topic)
-        rows = self._vectors(all_texts)
+            texts += _texts_of(topic)
+        rows = self._vectors(texts)
 
-        start = len(texts)
+        start = len(message_texts)
         for topic in new_topics:
-            self._rows_by_topic[topic] = rows[start : start + _MAX_ROWS]
-            start += _MAX_ROWS
-        return rows[: len(texts)]
+            self._rows_by_topic[topic] = rows[start : start + _ROW_COUNT]
+            start += _ROW_COUNT
+        return rows[: len(message_texts)]
 
 
 def _texts_of(topic: Topic) -> list[str]:
-    """Return the texts that represent a topic, exactly `_MAX_ROWS`; missing ones are empty."""
+    """Return the texts that represent a topic, in the order of its vectors.
+
+    There are always `_ROW_COUNT`: those that a short topic lacks are empty.
+    """
     exchanges = exchanges_of(topic, MAX_LAST_EXCHANGES)
-    texts = [*exchanges[-1:], *map(_content_of, exchanges)]
-    missing_count = _MAX_ROWS - len(texts)
+    contents = [_content_of(exchange) for exchange in exchanges]
+    texts = [*exchanges[-1:], *contents]
+    missing_count = _ROW_COUNT - len(texts)
     return texts + [""] * missing_count
 
 
 def _content_of(text: str) -> str:
-    """Return the content words of a text."""
+    """Return the content words of a text, joined by spaces."""
     return " ".join(content_words(text))
 
 
 def exchanges_of(topic: Topic, count: int) -> list[str]:
-    """Return the first exchange of a topic and its last `count` ones, each once, as texts."""
+    """Return the first exchange of a topic and its last `count` ones, each once, as texts.
+
+    Of long messages and answers, only the beginnings are returned.
+    """
     last_turns = topic.turns[-count:]
     earlier_turns = topic.turns[:-count]
     exchanges = []
@@ -115,9 +123,10 @@ def exchanges_of(topic: Topic, count: int) -> list[str]:
 
 
 def _ending(text: str) -> str:
-    """Return the last sentences of a message, with at least three content words if it has them.
+    """Return the shortest end of a message with whole sentences and three content words.
 
-    A message often answers first, and comes to its subject then.
+    Returns the whole message if it has fewer. People often reply first, and name the subject in the
+    last sentence.
     """
     spans = list(sentence_spans(text))
     for start, _ in reversed(spans):
@@ -129,18 +138,23 @@ def _ending(text: str) -> str:
 def _compare_rows(message_rows: Rows, rows_of_topics: Sequence[Rows]) -> list[Cosines]:
     """Return the cosines of a message and each topic, in the order of `rows_of_topics`.
 
-    `message_rows` has the vectors of the message as it is written, of the message, of the message
-    with its answer, and of its end. There must be a topic.
+    `message_rows` has the vectors of the message as it is written, of its content words, of those
+    of the message with its answer, and of those of its end. There must be a topic.
     """
     import numpy as np
 
-    stacked = np.stack(rows_of_topics)
-    # einsum, because a matrix product of so few rows would wait for its threads.
-    cosines = np.einsum("bed,sd->bes", stacked, message_rows)
+    rows = np.stack(rows_of_topics)
+    # The axes of `cosines` are the topics, the texts of a topic, and those of the message.
+    # A matrix product of so few rows would wait for its threads, einsum does not.
+    cosines = np.einsum("bed,sd->bes", rows, message_rows)
     follows = cosines[:, 0, 0].tolist()
     is_about = cosines[:, 1:, 1].max(axis=1).tolist()
-    sums = stacked[:, 1:].sum(axis=1)
-    lengths = np.sqrt(np.einsum("bd,bd->b", sums, sums))
-    fits = cosines[:, 1:, 2].sum(axis=1) / np.maximum(lengths, _SHORT)
     ending = cosines[:, 1:, 3].max(axis=1).tolist()
-    return list(map(Cosines, follows, is_about, fits.tolist(), ending))
+
+    # The cosine of a vector and a sum is the sum of the cosines, divided by the length of the sum.
+    sums = rows[:, 1:].sum(axis=1)
+    lengths = np.sqrt(np.einsum("bd,bd->b", sums, sums))
+    cosine_sums = cosines[:, 1:, 2].sum(axis=1)
+    fits = (cosine_sums / np.maximum(lengths, _MIN_DIVISOR)).tolist()
+
+    return list(map(Cosines, follows, is_about, fits, ending))

@@ -1,17 +1,17 @@
-"""The rules that read what users say of themselves and of what must not be, by language.
+"""The rules by which traits are read in messages: names, constraints and preferences, by language.
 
-Each file in `traits/` has one language:
+Each file in `traits/` is for one language:
 
-- `common`: frequent words, by which the language of a message is told.
-- `patterns`: `no_rule` matches sentences that state no rule; `polite`, requests in the form of a
-  question; `strict`, what makes a rule strict; `other`, whose a rule is; `plan`, what is planned;
-  `opinion`, what is thought of something.
-- `signals`: what a sentence may have in it, such as a ban or a request.
-- `rules`: a rule either has `if_all`, the signals that a sentence has if the whole sentence is the
-  statement, or `says`, a pattern whose group of that name is the statement. With `is_state`, the
-  signals say how somebody is, so the rule reads nothing of "My sister …".
+- `common`: frequent words, by which the language of a message is recognized.
+- `patterns`: `no_rule` matches sentences that state no constraint or preference; `polite`, requests
+  in the form of a question; `strict`, words that make a constraint strict; `other`, a person other
+  than the user to whom a statement applies; `plan`, plans; `opinion`, opinions.
+- `signals`: patterns of what a sentence may contain, such as a ban or a request.
+- `rules`: a rule with `if_all` takes a whole sentence for the statement if the sentence has all of
+  these signals. A rule with `says` is a pattern, and its group `says` is the statement. `is_state`
+  marks a rule whose signals describe a person, so that it does not apply to "My sister …".
 
-Pure, but for reading the files.
+Pure, except that the files are read once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from simplemem.features.pattern_pieces import compile_pattern
 
 _FOLDER: Final = Path(__file__).with_name("traits")
 _CODES: Final = ("en", "es", "de", "fr")
-_MAX_READ: Final = 2_000  # characters by which the language of a message is told
+_MAX_READ: Final = 2_000  # characters by which the language of a message is recognized
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
@@ -36,7 +36,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 class WordingRule:
     """A rule that reads a statement in a fixed form, in the group `says` of its pattern."""
 
-    section: str  # of the profile; "name" and "gone" are no sections
+    section: str  # of the profile, or "name" for a name, or "gone" for what holds no more
     pattern: re.Pattern[str]
 
 
@@ -46,12 +46,12 @@ class SignalRule:
 
     section: str  # of the profile
     signals: tuple[str, ...]  # their names
-    is_state: bool  # whether it says how somebody is, who may be somebody other than the user
+    is_state: bool  # whether it describes a person, who may be somebody other than the user
 
 
 @dataclass(frozen=True)
 class TraitLanguage:
-    """What one language has for reading traits, as its file says."""
+    """The rules of one language, as in its file."""
 
     common: frozenset[str]
     patterns: Mapping[str, re.Pattern[str]]
@@ -60,18 +60,19 @@ class TraitLanguage:
     signal_rules: tuple[SignalRule, ...]
 
     def states_no_rule(self, sentence: str) -> bool:
-        """Return whether a sentence asks, supposes, mocks, or tells what was or others believe.
+        """Return whether a sentence states neither a constraint nor a preference.
 
-        A request in the form of a question asks for a rule, so it is none of these.
+        Such a sentence asks, supposes, mocks, or reports the past or what other people believe. A
+        request in the form of a question ("Could you always …?") does state one.
         """
         if self.patterns["no_rule"].search(sentence) is None:
             return False
         return self.patterns["polite"].search(sentence) is None
 
     def section_of(self, sentence: str) -> str:
-        """Return the section of the first rule whose signals a sentence has; "" without one.
+        """Return the section of the first rule whose signals a sentence has; "" if none applies.
 
-        How somebody other than the user is, is in no section of the user's profile.
+        Rules that describe a person do not apply to a sentence about somebody other than the user.
         """
         is_of_other = self.patterns["other"].search(sentence) is not None
         for rule in self.signal_rules:
@@ -85,7 +86,10 @@ class TraitLanguage:
         return all(self.signals[name].search(sentence) for name in names)
 
     def owner_of(self, statement: str) -> str:
-        """Return whose a statement is if it begins with somebody close to the user, else ""."""
+        """Return the person other than the user to whom a statement applies, in lower case.
+
+        Returns "" if it names none, so that it applies to the user.
+        """
         match = self.patterns["other"].search(statement)
         return match["who"].lower() if match else ""
 
@@ -93,17 +97,19 @@ class TraitLanguage:
 def languages_of_message(message: str) -> list[TraitLanguage]:
     """Return the languages with the most common words in a message; English if none has any.
 
-    Short messages may fit several. They are in the order of `trait_languages`.
+    Several languages may have equally many, most often for a short message. They are in the order
+    of `trait_languages`.
     """
-    words = set(_WORD.findall(message[:_MAX_READ].lower().replace("’", "'")))
+    beginning = message[:_MAX_READ].lower().replace("’", "'")
+    words = set(_WORD.findall(beginning))
     counts = [len(words & language.common) for language in trait_languages()]
-    most = max(counts)
-    if not most:
+    max_count = max(counts)
+    if max_count == 0:
         return [english()]
 
     languages = []
     for language, count in zip(trait_languages(), counts, strict=True):
-        if count == most:
+        if count == max_count:
             languages.append(language)
     return languages
 
@@ -123,9 +129,12 @@ def english() -> TraitLanguage:
 
 
 def _load_language(code: str) -> TraitLanguage:
-    """Return the language with a code. Raise KeyError or re.error if its file is not complete."""
-    file = _FOLDER / f"{code}.toml"
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    """Return the language with a code, from its file.
+
+    Raises KeyError if the file lacks a table, and re.error if a pattern is not valid.
+    """
+    path = _FOLDER / f"{code}.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
     pieces: dict[str, str] = table["pieces"]
 
     patterns = {}

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.turns import Turn
 from simplemem.note.words import count_tokens
 
 _MAX_CANDIDATES: Final = 2_000  # turns that are compared; of more, those of the first topics

@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.turn_choice import (
     TurnBudget,
     TurnText,
     candidates_of,
     choose_turns,
 )
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.service import FeatureService
 from simplemem.note.stems import stem
 from simplemem.note.words import (

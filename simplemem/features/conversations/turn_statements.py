@@ -19,9 +19,9 @@ from simplemem.features.changes import (
     read_change,
     subject_of,
 )
-from simplemem.features.conversations.topic import Turn
 from simplemem.features.conversations.trait_reading import read_traits
 from simplemem.features.conversations.trait_rules import trait_languages
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.facts.decay import is_past
 from simplemem.features.facts.language import LANGUAGES, plain_text, words_of
 from simplemem.features.facts.memory_type import memory_type_of

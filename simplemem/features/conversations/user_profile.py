@@ -16,13 +16,14 @@ from typing import Final
 from simplemem.errors import SimplememError
 from simplemem.features.answers import Constraint, ProfileStatement, UserProfile
 from simplemem.features.conversations.service import ConversationService
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
 from simplemem.features.conversations.turn_statements import (
     UNDATED_PLAN,
     Statement,
     StatementReader,
     has_credential,
 )
+from simplemem.features.conversations.turns import Turn
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at

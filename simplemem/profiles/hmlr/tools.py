@@ -22,7 +22,8 @@ from simplemem.features.answers import (
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
-from simplemem.features.conversations.topic import summary_of, turns_out
+from simplemem.features.conversations.topic_summary import summary_of
+from simplemem.features.conversations.turns import turns_out
 from simplemem.features.conversations.user_profile import describe_user
 from simplemem.features.services import ConversationService
 from simplemem.note.dates import format_moment, now

@@ -21,7 +21,8 @@ from simplemem.features.conversations.patterns import (
     read_return,
 )
 from simplemem.features.conversations.router import Decision, TopicRouter
-from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.turns import Turn
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from simplemem.features.conversations.topic import (
     Topic,
-    Turn,
     insert_turn,
     read_topic,
     render_new_topic,
-    render_turn,
     topic_name,
 )
+from simplemem.features.conversations.turns import Turn, render_turn
 from simplemem.note.dates import format_moment
 from simplemem.note.note import read_note
 from simplemem.note.tag_changes import change_tags
