@@ -88,12 +88,15 @@ def new(
     $ simplemem token new 'build server' --folder projects/apollo --expires 90d
     $ simplemem token new priya --write --user priya --calls 600
     """
-    from simplemem.web.tokens import Grant, Tokens, token_folder
+    from simplemem.web.tokens import Grant, Tokens, limiting_folder, scopes_of, token_folder
 
-    scopes = _scopes(write=write, propose=propose, admin=admin)
-    if user == "":
-        raise _empty_limit()
-    folders = tuple(f"{_checked_folder(path)}/" for path in folder or ())
+    if write and propose:
+        raise typer.BadParameter("--write and --propose exclude each other")
+    scopes = scopes_of(write=write, propose=propose, admin=admin)
+    if user == "" or "" in (folder or ()):
+        hint = "To allow the whole vault, leave them out."
+        raise Invalid("--user and --folder must not be empty", hint=hint)
+    folders = tuple(map(limiting_folder, folder or ()))
     grant = Grant(
         name,
         scopes,
@@ -116,23 +119,6 @@ def new(
     return Answer(fields, [[(token, "bold")]], warnings=warnings)
 
 
-def _scopes(*, write: bool, propose: bool, admin: bool) -> tuple[str, ...]:
-    """Return the scopes of a token. Each token can read.
-
-    Raises BadParameter if it would change notes and only propose changes.
-    """
-    if write and propose:
-        raise typer.BadParameter("--write and --propose exclude each other")
-    scopes = ["read"]
-    if write:
-        scopes.append("write")
-    if propose:
-        scopes.append("propose")
-    if admin:
-        scopes.append("admin")
-    return tuple(scopes)
-
-
 def _expiry(validity: str) -> int | None:
     """Return when a token ends that is valid from now on, in seconds since 1970.
 
@@ -143,27 +129,6 @@ def _expiry(validity: str) -> int | None:
         return None
     length = duration(validity, "--expires", least=timedelta(hours=1))
     return int(time.time() + length.total_seconds())
-
-
-def _checked_folder(path: str) -> str:
-    """Return the path of a folder in a vault, without slashes at its end. It need not exist.
-
-    Raises Invalid if it is empty, begins with a slash, is absolute, or leads out of the vault.
-    """
-    if not path.strip("/"):
-        raise _empty_limit()
-
-    is_absolute = os.path.isabs(path) or path.startswith("/")
-    if is_absolute or ".." in path.replace("\\", "/").split("/"):
-        hint = "Pass the path of the folder inside the vault, such as projects/apollo."
-        raise Invalid(f"--folder {path[:60]!r} is not a folder in the vault", hint=hint)
-    return path.strip("/")
-
-
-def _empty_limit() -> Invalid:
-    """Return the error for an empty `--user` or `--folder`, which would limit nothing."""
-    hint = "To allow the whole vault, leave them out."
-    return Invalid("--user and --folder must not be empty", hint=hint)
 
 
 def _warn_of_missing_folders(folders: Sequence[str]) -> list[str]:
@@ -226,17 +191,14 @@ def _row(grant: Grant) -> list[Part]:
 
     A token without limits shows `everything`, and one that never expires an empty validity.
     """
-    limits = [*grant.vaults, *grant.folders]
-    if grant.user:
-        limits.append(f"user {grant.user}")
-    limits_text = ", ".join(limits) or "everything"
+    limits = "; ".join(grant.limits) or "everything"
 
     validity: Part = ("", "dim")
     if grant.has_expired:
         validity = (f"expired {_last_day(grant)}", "red")
     elif grant.expires:
         validity = (f"until {_last_day(grant)}", "dim")
-    return [(grant.name, "cyan"), " ".join(grant.scopes), limits_text, validity]
+    return [(grant.name, "cyan"), " ".join(grant.scopes), limits, validity]
 
 
 def _last_day(grant: Grant) -> str:

@@ -87,6 +87,22 @@ class Grant:
         return bool(self.vaults or self.folders or self.user)
 
     @property
+    def limits(self) -> tuple[str, ...]:
+        """What it is limited to, and its quotas, each in a few words; () without any."""
+        limits = []
+        if self.vaults:
+            limits.append(f"vaults {', '.join(self.vaults)}")
+        if self.folders:
+            limits.append(f"folders {', '.join(self.folders)}")
+        if self.user:
+            limits.append(f"user {self.user}")
+        if self.calls:
+            limits.append(f"{self.calls} calls per minute")
+        if self.kilobytes:
+            limits.append(f"{self.kilobytes} KB per hour")
+        return tuple(limits)
+
+    @property
     def has_expired(self) -> bool:
         """Whether its time has ended."""
         return self.expires is not None and self.expires <= time.time()
@@ -146,6 +162,40 @@ class IssuedGrant(Grant):
     def identity(self) -> str:
         """The issuer and the subject, both in full."""
         return json.dumps([self.issuer, self.subject])
+
+
+def scopes_of(*, write: bool, propose: bool, admin: bool) -> tuple[str, ...]:
+    """Return the scopes of a new token. Each token can read.
+
+    Raises Invalid if it would change notes and only propose changes.
+    """
+    if write and propose:
+        raise Invalid(
+            "write and propose exclude each other",
+            hint="With write, changes are made at once; with propose, a person accepts each.",
+        )
+    scopes = ["read"]
+    if write:
+        scopes.append("write")
+    if propose:
+        scopes.append("propose")
+    if admin:
+        scopes.append("admin")
+    return tuple(scopes)
+
+
+def limiting_folder(path: str) -> str:
+    """Return a folder of a vault as the limit of a token, with a slash at its end.
+
+    The folder need not exist. Raises Invalid if the path is empty, absolute, or leads out of the
+    vault.
+    """
+    is_absolute = os.path.isabs(path) or path.startswith("/")
+    parts = path.replace("\\", "/").split("/")
+    if not path.strip("/") or is_absolute or ".." in parts:
+        hint = "Pass the path of the folder inside the vault, such as projects/apollo."
+        raise Invalid(f"{path[:60]!r} is not a folder in the vault", hint=hint)
+    return f"{path.strip('/')}/"
 
 
 def digest(token: str) -> str:

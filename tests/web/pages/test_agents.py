@@ -44,6 +44,22 @@ def test_a_token_made_on_the_page_has_the_rights_and_limits_of_the_form(
     assert token not in page
 
 
+def test_a_token_made_on_the_page_may_only_propose_changes(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.api("PUT", "/memories/tea", {"content": "Oolong."})
+    browser = Browser(server)
+    assert 'name="propose"' in page_of(browser)
+    both = browser.post("/agents/new", name="reviewer", write="1", propose="1")
+    assert both.status == 400
+    assert "exclude each other" in both.body.decode()
+
+    token = new_token(browser, name="reviewer", propose="1")
+    change = server.api("PATCH", "/memories/tea", {"append": "Milk."}, token=token)
+    assert change.status == 202
+    assert "Milk." not in str(server.api("GET", "/memories/tea").data)
+    assert "<td>reviewer</td><td>read, propose</td>" in page_of(browser)
+
+
 def test_the_list_shows_when_a_token_was_used_last_also_after_a_restart(
     serve: Callable[..., Served],
 ) -> None:
