@@ -125,7 +125,7 @@ class AuthorArgs(TypedDict, total=False):
 
     `kind` says whether a person or an agent makes it. Without it, the store decides: it was opened
     for the one or for the other. `session` is an id that all calls of one session of a client
-    share. `sources` are the names of notes that were read in it before the change, latest first.
+    share. `sources` are the names of notes, and addresses, that were read in it before the change.
     """
 
     who: str
@@ -620,8 +620,9 @@ class HistoryEntry(Value):
     None if none is known. `source` says which history has it. `kind` says whether a person or an
     agent made the change; "" for a commit of git. `group` is the version of the first change of the
     same operation, in git `version`. `session` is an id that all changes of one session of a client
-    share; "" if it is not known. `sources` are the names of up to 10 notes that were read in the
-    session before the change, latest first. Notes that the caller may not see are left out.
+    share; "" if it is not known. `sources` are up to 10 names of notes, and addresses, that were
+    read in the session before the change: those that were read, latest first, then those that a
+    search found. Notes that the caller may not see are left out.
     """
 
     version: str

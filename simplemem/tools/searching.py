@@ -66,6 +66,7 @@ class SearchAnswer(Result):
 @tool("Search memories", routes=("GET /search", "POST /search"))
 def search_memories(
     store: EnhancedStore,
+    session: Session,
     where: LinkFilterArgs,
     query: Annotated[
         str,
@@ -85,6 +86,7 @@ def search_memories(
         raise Invalid("the search has no query and no filter", hint=hint)
 
     result = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
+    session.record_hits(result.hits)
 
     snippet_tokens = store.settings.search.snippet_characters // _CHARACTERS_PER_TOKEN
     max_tokens = snippet_tokens + _SPARE_SNIPPET_TOKENS

@@ -1,6 +1,6 @@
 """Track which text of each note a client has seen, so that it does not overwrite unseen text.
 
-The history names the session of a change, and the notes that were read in it before.
+The history names the session of a change, and its sources: what was read in it before.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from simplemem.note.names import path_of
 from simplemem.note.words import count_lines, format_count
 
 if TYPE_CHECKING:
-    from simplemem.models import Memory, Saved
+    from simplemem.models import Hit, Memory, Saved
     from simplemem.store import EnhancedStore
 
 _MAX_NOTES = 2000  # the oldest are forgotten
@@ -30,7 +30,7 @@ _ID_BYTES = 6
 class Session:
     """The hash of the text that one client last saw of each note, by path. Thread-safe.
 
-    Guards also which notes the client was shown last. `id` is the session's id in the history: no
+    Guards also which sources the client was shown last. `id` is the session's id in the history: no
     two sessions have the same.
     """
 
@@ -38,22 +38,36 @@ class Session:
         """Begin with a client that has seen no note."""
         self.id = secrets.token_hex(_ID_BYTES)
         self._hashes: OrderedDict[str, str] = OrderedDict()
-        self._sources: OrderedDict[str, None] = OrderedDict()  # names, the last one read last
+        # Names of notes and addresses, the last one shown last.
+        self._sources: OrderedDict[str, None] = OrderedDict()
+        self._found: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the last 10 notes that the client was shown, latest first."""
-        with self._lock:
-            return tuple(reversed(self._sources))
+        """Return the last 10 sources that the client was shown: names of notes, and addresses.
 
-    def record_sources(self, names: Iterable[str]) -> None:
-        """Record that the client was shown these notes, or passages of them, in this order."""
+        Those that it read come first, latest first. Of the notes of which it saw only the passage
+        that a search found, as many follow as there is room for: a client that searches for a place
+        to write must not push out what it has read.
+        """
         with self._lock:
-            for name in names:
-                self._sources[name] = None
-                self._sources.move_to_end(name)
-            while len(self._sources) > _MAX_SOURCES:
-                self._sources.popitem(last=False)
+            read = list(reversed(self._sources))
+            found = [name for name in reversed(self._found) if name not in self._sources]
+        return tuple([*read, *found][:_MAX_SOURCES])
+
+    def record_sources(self, sources: Iterable[str]) -> None:
+        """Record that the client was shown these notes or addresses, in this order.
+
+        Of a note, it may have been a part.
+        """
+        with self._lock:
+            _record_latest(self._sources, sources)
+
+    def record_hits(self, hits: Sequence[Hit]) -> None:
+        """Record the notes of which a search showed the client a passage. The best hit is first."""
+        names = [hit.name for hit in hits if hit.snippet]
+        with self._lock:
+            _record_latest(self._found, reversed(names))  # the best is recorded last
 
     def known_hash(self, path: str) -> str | None:
         """Return the hash of the text that the client last saw at this path, or None."""
@@ -120,6 +134,15 @@ class Session:
             self._hashes.move_to_end(path)
             while len(self._hashes) > _MAX_NOTES:
                 self._hashes.popitem(last=False)
+
+
+def _record_latest(shown: OrderedDict[str, None], names: Iterable[str]) -> None:
+    """Move names to the end of those that were shown, and forget all but the last 10."""
+    for name in names:
+        shown[name] = None
+        shown.move_to_end(name)
+    while len(shown) > _MAX_SOURCES:
+        shown.popitem(last=False)
 
 
 def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:

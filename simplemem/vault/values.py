@@ -147,7 +147,7 @@ class Version(NamedTuple):
 
     All changes of an operation have one `group`, the id of the first. `new_path` is None unless the
     note was moved. All changes of one session of a client have one `session`, "" if it is not
-    known. `sources` are the names of notes that were read in it before, latest first.
+    known. `sources` are the names of notes, and addresses, that were read in it before.
     """
 
     id: str

@@ -332,7 +332,34 @@ def test_the_history_names_the_session_of_a_change_and_the_notes_that_were_read_
     assert second.sources[0] == "water"
     assert second.sources[-1] == "tea"
     assert "milk" in second.sources
-    assert tagged.sources == second.sources
+    assert tagged.sources[: len(second.sources)] == second.sources
+
+
+@both
+def test_hits_of_a_search_are_sources_after_what_was_read_and_never_displace_it(
+    vault: Path, write: Write, mode: str
+) -> None:
+    for number in range(12):
+        write(f"read {number}.md", "Assam.\n")
+    write("found.md", "Oolong is boiled for three minutes.\n")
+
+    async def body() -> None:
+        async with connected(vault, mode) as client:
+            await _call(client, "search_memories", query="oolong boiled")
+            await _call(client, "create_memory", name="first", content="One.")
+            await _call(client, "read_memory", name="read 0")
+            await _call(client, "create_memory", name="second", content="Two.")
+            for number in range(12):
+                await _call(client, "read_memory", name=f"read {number}")
+            await _call(client, "search_memories", query="oolong boiled")
+            await _call(client, "create_memory", name="third", content="Three.")
+
+    run(body)
+    with open_store(vault) as store:
+        third, second, first = store.history()
+    assert first.sources[0] == "found"
+    assert second.sources[:2] == ("read 0", "found")
+    assert third.sources == tuple(f"read {number}" for number in range(11, 1, -1))
 
 
 def test_two_sessions_of_one_client_have_different_ids_in_the_history(vault: Path) -> None:

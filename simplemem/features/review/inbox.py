@@ -91,8 +91,8 @@ class ReviewItem(Value):
 
     `version` is the id of the first operation, and the permanent name of the item. `versions` are
     the ids of all its operations, oldest first; pass them to keep, undo or redo what was shown.
-    `notes` are what became of each note, from the first operation to the last. `sources` are the
-    notes that the agent had read in the session before. `undone_by` is the version of the undo, ""
+    `notes` are what became of each note, from the first operation to the last. `sources` are
+    those of a `HistoryEntry`. `undone_by` is the version of the undo, ""
     if the item is in effect; `can_redo` is false if it was undone together with everything by its
     author. `is_new` says that the change was made after the person last looked.
     """

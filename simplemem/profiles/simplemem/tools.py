@@ -247,6 +247,7 @@ def list_memories(
 @tool("Search memories")
 def search_memories(
     store: EnhancedStore,
+    session: Session,
     query: Annotated[str, about("what to look for; may be empty with tags")] = "",
     tags: Annotated[Tags, about("{todo: '', status: 'done'}; '' is any value")] = None,
     require_all: Annotated[bool, about("all tags, not any")] = False,
@@ -259,6 +260,7 @@ def search_memories(
     found = store.search(query, filter=conditions, limit=_MAX_HITS)
     searched = texts.describe_search(found.query, conditions.tags, require_all=require_all)
     memories = {hit.name: store.read(hit.name) for hit in found.hits}
+    session.record_hits(found.hits)
     return Reply(texts.render_hits(found, searched, memories))
 
 

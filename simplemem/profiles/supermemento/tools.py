@@ -27,6 +27,7 @@ from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import verbs
 from simplemem.tools.arguments import Several, Share, about, aliases, names_user
+from simplemem.tools.session import Session
 from simplemem.tools.statements import (
     ConstraintsIn,
     FactsIn,
@@ -234,13 +235,16 @@ def ingest_text(
 def ingest_url(
     documents: DocumentService,
     caller: Caller,
+    session: Session,
     url: Url,
     container_tag: Tag,
     title: Title = "",
 ) -> Reply[IngestResult]:
     """Fetch a page or file and store it as a document. Facts from it never replace what the
     user said."""
-    return as_json(documents.ingest_url(url, container_tag, title, **caller))
+    result = documents.ingest_url(url, container_tag, title, **caller)
+    session.record_sources([result["name"], result.get("source_url", url)])
+    return as_json(result)
 
 
 @tool("Read a profile", writes=True)

@@ -19,8 +19,11 @@ from simplemem.features.documents.recall import RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.service import fact_service
 from simplemem.note.note import read_note
+from simplemem.profiles.supermemento.tools import ingest_url
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.session import Session
+from simplemem.tools.tool import Caller
 
 GUIDE = "# Release guide\n\nFreeze the ledger with the `amberlock` switch.\n\nI prefer releases on Tuesdays.\n"
 LONG = (
@@ -575,3 +578,16 @@ def test_metadata_keeps_its_json_types(store: EnhancedStore) -> None:
     assert [type(properties[key]) for key in metadata] == [
         type(value) for value in metadata.values()
     ]
+
+
+def test_a_page_that_an_agent_stores_is_a_source_of_its_later_changes(
+    store: EnhancedStore, web: Web
+) -> None:
+    web.pages["/rules"] = ("text/plain", LONG.encode())
+    session = Session()
+    arguments = {"url": web.url("/rules#part"), "container_tag": "alex"}
+    caller: Caller = {"who": "claude-ai", "tool": "ingest_url"}
+    ingest_url(store, caller, ingest_url.adapter.read(ingest_url, arguments), session)
+    address, document = session.sources()
+    assert address == web.url("/rules")
+    assert document.startswith("documents/alex/")
