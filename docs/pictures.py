@@ -4,7 +4,7 @@
     python docs/pictures.py --check    end with 1 if the picture of the terminal differs from what the program prints
 
 `images/terminal.svg` shows a real session: commands and tool calls on a copy of the example vault. The pictures of the web
-page need Chromium and are left as they are if there is none.
+page, `images/web-*.png`, are taken by `page_pictures.py`. They need Chromium and are left as they are if there is none.
 """
 
 from __future__ import annotations
@@ -13,13 +13,8 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -158,92 +153,26 @@ def _wrapped(text: str) -> list[str]:
 # ------------------------------------------------------------------ the web page
 
 
-@contextmanager
-def served(vault: Path) -> Iterator[tuple[str, str]]:
-    """Serve a vault over HTTP. Yield the address and a token."""
-    environment = clean_environment(vault)
-    program = [sys.executable, "-m", "simplemem"]
-    new_token = [*program, "token", "new", "pictures", "--json"]
-    created = subprocess.run(new_token, env=environment, capture_output=True, check=True)
-    token = str(json.loads(created.stdout)["token"])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    command = [*program, "serve", "--vault", str(vault), "--http", f"127.0.0.1:{port}"]
-    server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
-    try:
-        _wait_until_ready(address)
-        yield address, token
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
-
-
-def _wait_until_ready(address: str) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"{address}/ready", timeout=2).close()  # noqa: S310  # our own server
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"no server answers at {address}")
-
-
-def take_page_pictures(vault: Path, chromium: str) -> None:
-    """Write pictures of the search page, in light and dark, on a phone, and of the graph."""
+def take_graph_picture(vault: Path, chromium: str) -> str:
+    """Write the picture of the graph that the command line exports, and return its file name."""
     from playwright.sync_api import sync_playwright
 
     graph = vault.parent / "graph.html"
-    export = [
-        sys.executable,
-        "-m",
-        "simplemem",
-        "export",
-        "graph",
-        "--format",
-        "html",
-        "--notes",
-        "all",
-        "--output",
-        str(graph),
-    ]
+    export = [sys.executable, "-m", "simplemem", "export", "graph", "--format", "html"]
+    export += ["--notes", "all", "--output", str(graph)]
     subprocess.run(export, cwd=vault, env=clean_environment(vault), check=True, capture_output=True)
-    with served(vault) as (address, token), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        for name, scheme, width, height in (
-            ("page.png", "light", 1200, 800),
-            ("page-dark.png", "dark", 1200, 800),
-            ("page-phone.png", "light", 390, 780),
-        ):
-            page = browser.new_page(
-                viewport={"width": width, "height": height}, color_scheme=scheme
-            )
-            page.goto(address)
-            page.keyboard.type(token)
-            page.keyboard.press("Enter")
-            page.wait_for_selector("nav", state="attached")
-            page.keyboard.press("/")
-            page.keyboard.type("what is the corrected height of the record flight")
-            if name == "page.png":
-                page.wait_for_selector("#palette [role=option]")
-                page.screenshot(path=IMAGES / "palette.png")
-            page.keyboard.press("Control+Enter")
-            page.wait_for_selector(".hits li")
-            page.screenshot(path=IMAGES / name)
-            if name == "page.png":
-                page.goto(f"{address.rstrip('/')}/graph?show=all")
-                page.wait_for_selector(".drawing[data-settled]")
-                page.wait_for_timeout(1000)  # until the last frame is drawn
-                page.screenshot(path=IMAGES / "graph-page.png")
-            page.close()
-        page = browser.new_page(viewport={"width": 1200, "height": 800})
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        page = browser.new_page(viewport={"width": 840, "height": 560})
         page.goto(graph.as_uri())
         page.wait_for_timeout(4000)  # until the layout has come to rest
         page.screenshot(path=IMAGES / "graph.png")
         browser.close()
+    return "graph.png"
+
+
+# ------------------------------------------------------------------ the command
 
 
 def comparable(svg: str) -> list[str]:
@@ -275,10 +204,16 @@ def main() -> int:
             "Chromium was not found, so the pictures of the web page are unchanged", file=sys.stderr
         )
         return 0
+    from page_pictures import take_page_pictures
+
     with example_vault() as vault:
-        take_page_pictures(vault, chromium)
-    print("docs/images/page.png, page-dark.png, page-phone.png, palette.png")
-    print("docs/images/graph-page.png, graph.png")
+        empty_vault = vault.parent / "empty" / "vault"
+        empty_vault.mkdir(parents=True)
+        names = take_page_pictures(vault, empty_vault, chromium)
+    with example_vault() as vault:
+        names.append(take_graph_picture(vault, chromium))
+    for name in names:
+        print(f"docs/images/{name}")
     return 0
 
 

@@ -247,7 +247,7 @@ function startEditing(form) {
 
   function theme({ EditorView }) {
     return EditorView.theme({
-      "&": { color: "var(--ink)", backgroundColor: "var(--card)", fontSize: "15px", maxHeight: "75vh", minHeight: "40vh" },
+      "&": { color: "var(--ink)", backgroundColor: "var(--card)", fontSize: ".9375rem", maxHeight: "75vh", minHeight: "40vh" },
       "&.cm-focused": { outline: "none" },
       ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", lineHeight: "1.6", overflow: "auto" },
       ".cm-content": { padding: "12px 10px", caretColor: "var(--ink)", minHeight: "40vh" },
