@@ -24,7 +24,8 @@ import mcp_types
 from demo import clean_environment
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import TimeoutError as WaitedTooLong
 
 Call = tuple[str, dict[str, Any]]
 """A tool and its arguments."""
@@ -273,7 +274,7 @@ def _wait_for_details(page: Page) -> None:
         try:
             page.wait_for_selector(".item.current .rendered ins", timeout=10_000)
             break
-        except TimeoutError:
+        except WaitedTooLong:
             page.reload()
     page.wait_for_selector(".item.current .details h3")
 
