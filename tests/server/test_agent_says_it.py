@@ -6,7 +6,7 @@ The agent is a script. The client and the server are the real ones.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from mcp import Client
@@ -209,23 +209,35 @@ def test_a_value_that_a_message_states_is_not_replaced_by_another_fact_of_it(
     assert "superseded_by" not in note(vault, "facts/job.md")
 
 
-REMEMBER = {
-    "remembrances": ("add_memory", "user_id", "events"),
-    "supermemento": ("ingest_text", "container_tag", "memories"),
+class MemoryTool(NamedTuple):
+    """The tool of a profile that stores a text for a user."""
+
+    name: str
+    user_argument: str
+    events_field: str  # of its answer: the memories that the call changed
+
+    def user(self, user_id: str) -> dict[str, str]:
+        """Return the argument that names a user."""
+        return {self.user_argument: user_id}
+
+
+MEMORY_TOOLS = {
+    "remembrances": MemoryTool("add_memory", "user_id", "events"),
+    "supermemento": MemoryTool("ingest_text", "container_tag", "memories"),
 }
-"""By profile: the tool that stores a text, its argument for the user, and its field of events."""
+"""The tools by their profiles."""
 
 
-@pytest.mark.parametrize("profile", REMEMBER)
+@pytest.mark.parametrize("profile", MEMORY_TOOLS)
 def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) -> None:
-    tool, user_argument, events = REMEMBER[profile]
-    user = {user_argument: "ann"}
+    tool = MEMORY_TOOLS[profile]
+    user = tool.user("ann")
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
             first = await call(
                 client,
-                tool,
+                tool.name,
                 content="I've got a flat by the harbour in Hamburg.",
                 facts=[{"key": "home", "value": "Hamburg", "since": "2026-03-01"}],
                 constraints=["strictly vegetarian"],
@@ -233,12 +245,12 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
                 user_name="Ann Lee",
                 **user,
             )
-            home = first[events][0]
+            home = first[tool.events_field][0]
             assert home["memory"] == "I've got a flat by the harbour in Hamburg."
 
             second = await call(
                 client,
-                tool,
+                tool.name,
                 content="Letters reach us at Karl-Heine-Straße 4, Leipzig.",
                 facts=[{"key": "address", "value": "Karl-Heine-Straße 4, Leipzig"}],
                 **user,
@@ -250,7 +262,7 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
 
             confirmed = await call(
                 client,
-                tool,
+                tool.name,
                 content="Yes, we gave that flat up.",
                 facts=[
                     {
@@ -262,7 +274,7 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
                 ],
                 **user,
             )
-            [update] = [one for one in confirmed[events] if one["relation"] == "UPDATES"]
+            [update] = [one for one in confirmed[tool.events_field] if one["relation"] == "UPDATES"]
             assert update["previous"]["id"] == home["id"]
 
     run(talk)
@@ -279,10 +291,10 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
     assert "status: active" in restored and "valid_to" not in restored
 
 
-@pytest.mark.parametrize("profile", REMEMBER)
+@pytest.mark.parametrize("profile", MEMORY_TOOLS)
 def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -> None:
-    tool, user_argument, events = REMEMBER[profile]
-    user = {user_argument: "ann"}
+    tool = MEMORY_TOOLS[profile]
+    user = tool.user("ann")
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
@@ -291,21 +303,21 @@ def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -
                 ("I teach at a school in Ghent.", {"key": "job", "value": "teach"}),
                 ("My room is above a bakery.", {"key": "home", "value": "above a bakery"}),
             ):
-                stored = await call(client, tool, content=text, facts=[fact], **user)
-                ids.append(stored[events][0]["id"])
+                stored = await call(client, tool.name, content=text, facts=[fact], **user)
+                ids.append(stored[tool.events_field][0]["id"])
 
             fact = {"key": "days", "value": "sail", "replaces": ids}
             change = await call(
-                client, tool, content="I sail around the world now.", facts=[fact], **user
+                client, tool.name, content="I sail around the world now.", facts=[fact], **user
             )
-            [update] = change[events]
+            [update] = change[tool.events_field]
             assert update["previous"]["id"] == ids[0]
             assert [other["id"] for other in update["also_replaced"]] == [ids[1]]
             assert "needs_review" not in change or not change["needs_review"]
 
             wrong = {**fact, "value": "row", "replaces": [update["id"], "atom_0"]}
             error = await error_of(
-                client, tool, content="I row around the world.", facts=[wrong], **user
+                client, tool.name, content="I row around the world.", facts=[wrong], **user
             )
             assert error["code"] == "not_found"
 
@@ -323,28 +335,28 @@ def test_one_statement_replaces_several_in_one_step(vault: Path, profile: str) -
     ("since", "ends"),
     [("2026-02-01", "2026-02-01T00:00:00Z"), ("", "2026-04-30T23:59:59Z")],
 )
-@pytest.mark.parametrize("profile", REMEMBER)
+@pytest.mark.parametrize("profile", MEMORY_TOOLS)
 def test_a_restated_fact_that_is_over_ends_others_when_the_agent_says(
     vault: Path, profile: str, since: str, ends: str
 ) -> None:
-    tool, user_argument, events = REMEMBER[profile]
-    user = {user_argument: "ann"}
+    tool = MEMORY_TOOLS[profile]
+    user = tool.user("ann")
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
             school = {"key": "job", "value": "teach", "since": "2020"}
             text = "I teach at a school in Ghent."
-            stored = await call(client, tool, content=text, facts=[school], **user)
-            id_ = stored[events][0]["id"]
+            stored = await call(client, tool.name, content=text, facts=[school], **user)
+            id_ = stored[tool.events_field][0]["id"]
 
             sea = {"key": "days", "value": "sail"}
             text = "I sail around the world."
-            await call(client, tool, content=text, facts=[sea], **user)
+            await call(client, tool.name, content=text, facts=[sea], **user)
             past = {**sea, "until": "2026-04-30", "replaces": id_}
             if since:
                 past["since"] = since
-            change = await call(client, tool, content=text, facts=[past], **user)
-            [update] = change[events]
+            change = await call(client, tool.name, content=text, facts=[past], **user)
+            [update] = change[tool.events_field]
             assert (update["relation"], update["previous"]["id"]) == ("UPDATES", id_)
 
     run(talk)
@@ -354,28 +366,28 @@ def test_a_restated_fact_that_is_over_ends_others_when_the_agent_says(
     assert "valid_to: 2026-04-30T23:59:59Z" in note(vault, "atoms/ann/I sail*.md")
 
 
-@pytest.mark.parametrize("profile", REMEMBER)
+@pytest.mark.parametrize("profile", MEMORY_TOOLS)
 def test_an_id_that_two_facts_of_one_text_name_is_replaced_once_without_a_warning(
     vault: Path, profile: str
 ) -> None:
-    tool, user_argument, events = REMEMBER[profile]
-    user = {user_argument: "ann"}
+    tool = MEMORY_TOOLS[profile]
+    user = tool.user("ann")
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
             school = {"key": "job", "value": "teach"}
             text = "I teach at a school in Ghent."
-            stored = await call(client, tool, content=text, facts=[school], **user)
-            id_ = stored[events][0]["id"]
+            stored = await call(client, tool.name, content=text, facts=[school], **user)
+            id_ = stored[tool.events_field][0]["id"]
 
             facts = [
                 {"key": "days", "value": "sailing the seas", "replaces": id_},
                 {"key": "boat", "value": "a ketch named Plover", "replaces": id_},
             ]
             text = "I spend my days sailing the seas on a ketch named Plover."
-            change = await call(client, tool, content=text, facts=facts, **user)
-            assert [event["relation"] for event in change[events]] == ["UPDATES", None]
-            assert change[events][0]["previous"]["id"] == id_
+            change = await call(client, tool.name, content=text, facts=facts, **user)
+            assert [event["relation"] for event in change[tool.events_field]] == ["UPDATES", None]
+            assert change[tool.events_field][0]["previous"]["id"] == id_
             assert not change.get("warnings")
 
     run(talk)
@@ -444,15 +456,16 @@ WRONG_FACTS = [
 ]
 
 
-@pytest.mark.parametrize("profile", ["hmlr", *REMEMBER])
+@pytest.mark.parametrize("profile", ["hmlr", *MEMORY_TOOLS])
 def test_a_wrong_fact_is_refused_with_its_reason_and_nothing_is_stored(
     vault: Path, profile: str
 ) -> None:
     tool = "store_conversation"
     text = {"message": "We talked about homes."}
     if profile != "hmlr":
-        tool, user_argument, _ = REMEMBER[profile]
-        text = {"content": "We talked about homes.", user_argument: "ann"}
+        memory_tool = MEMORY_TOOLS[profile]
+        tool = memory_tool.name
+        text = {"content": "We talked about homes.", **memory_tool.user("ann")}
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
@@ -468,30 +481,30 @@ def test_a_wrong_fact_is_refused_with_its_reason_and_nothing_is_stored(
     assert not [path for path in vault.rglob("*.md") if ".simplemem" not in path.parts]
 
 
-@pytest.mark.parametrize("profile", REMEMBER)
+@pytest.mark.parametrize("profile", MEMORY_TOOLS)
 def test_a_fact_of_another_user_is_not_found(vault: Path, profile: str) -> None:
-    tool, user_argument, events = REMEMBER[profile]
+    tool = MEMORY_TOOLS[profile]
 
     async def talk() -> None:
         async with connected(vault, MODERN, profile) as client:
             stored = await call(
                 client,
-                tool,
+                tool.name,
                 content="I drive to work.",
                 facts=[{"key": "commute", "value": "drive"}],
-                **{user_argument: "bob"},
+                **tool.user("bob"),
             )
-            id_ = stored[events][0]["id"]
+            id_ = stored[tool.events_field][0]["id"]
             fact = {"key": "commute", "value": "bike", "replaces": id_}
             error = await error_of(
-                client, tool, content="I go by bike.", facts=[fact], **{user_argument: "ann"}
+                client, tool.name, content="I go by bike.", facts=[fact], **tool.user("ann")
             )
             unknown = await error_of(
                 client,
-                tool,
+                tool.name,
                 content="I go by bike.",
                 facts=[{**fact, "replaces": "atom_0"}],
-                **{user_argument: "ann"},
+                **tool.user("ann"),
             )
             assert error["code"] == unknown["code"] == "not_found"
             assert error["message"].replace(id_, "atom_0") == unknown["message"]

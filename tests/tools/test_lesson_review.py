@@ -25,6 +25,11 @@ def save(ask: Ask, content: str, kind: str = "decision", **more: Any) -> str:
     return ask("save_knowledge", type=kind, content=content, **more).data["id"]
 
 
+def note_bytes(vault: Path) -> dict[Path, bytes]:
+    """Return the content of every note of a vault, by its path."""
+    return {path: path.read_bytes() for path in vault.rglob("*.md")}
+
+
 def offered(ask: Ask) -> list[set[str]]:
     """Return the ids of the pairs that are offered."""
     offers = ask("detect_contradictions").data["offered"]
@@ -105,21 +110,21 @@ def test_a_wrong_verdict_is_refused_and_nothing_is_written(
     ask: Ask, vault: Path, change: dict[str, str], code: str
 ) -> None:
     old, new = save(ask, OLD), save(ask, NEW)
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    before = note_bytes(vault)
     wrong = {"one": old, "other": new, "verdict": "contradict"} | change
     wrong["other"] = old if wrong["other"] == "one" else wrong["other"]
     right = {"one": old, "other": new, "verdict": "compatible"}
     assert ask("review_contradictions", verdicts=[right, wrong]).code == code
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert note_bytes(vault) == before
 
 
 def test_verdicts_are_one_change_that_can_be_undone(ask: Ask, vault: Path) -> None:
     old, new = save(ask, OLD), save(ask, NEW)
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    before = note_bytes(vault)
     verdict = {"one": old, "other": new, "verdict": "contradict", "keep": new}
     done = ask("review_contradictions", verdicts=[verdict])
     ask.store.undo(done.data["version"])
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert note_bytes(vault) == before
 
 
 # -- a model
@@ -175,9 +180,9 @@ def test_a_model_is_asked_about_near_pairs_once_and_only_rejections_of_offers_ar
         ask = with_model(asking_with, service)
         save(ask, OLD)
         save(ask, NEAR)
-        before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+        before = note_bytes(vault)
         assert ask("review_contradictions").data["asked"] == 1
-        assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+        assert note_bytes(vault) == before
         assert ask("review_contradictions").data["asked"] == 0
         assert len(service.requests) == 1
 
@@ -200,9 +205,9 @@ def test_an_answer_that_cannot_be_used_changes_nothing_and_the_pair_stays_offere
         ask = with_model(asking_with, service)
         save(ask, OLD)
         save(ask, NEW)
-        before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+        before = note_bytes(vault)
         ask("review_contradictions")
-        assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+        assert note_bytes(vault) == before
         assert len(offered(ask)) == 1
 
 
@@ -213,13 +218,13 @@ def test_an_unreachable_model_is_named_in_the_answer_and_the_pair_stays_offered(
         ask = with_model(asking_with, service)
     save(ask, OLD)
     save(ask, NEW)
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    before = note_bytes(vault)
     answer = ask("review_contradictions")
     assert not answer.failed
     assert answer.data["reviewed"] == [] and answer.data["version"] == ""
     assert "cannot be reached" in answer.data["degraded"]
     assert answer.data["degraded"] in answer.text
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert note_bytes(vault) == before
     assert len(offered(ask)) == 1
 
 
