@@ -30,6 +30,11 @@ def note_bytes(vault: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in vault.rglob("*.md")}
 
 
+def all_text(vault: Path) -> str:
+    """Return the text of all lessons of a vault."""
+    return "".join(path.read_text() for path in (vault / "knowledge").rglob("*.md"))
+
+
 def offered(ask: Ask) -> list[set[str]]:
     """Return the ids of the pairs that are offered."""
     offers = ask("detect_contradictions").data["offered"]
@@ -93,8 +98,44 @@ def test_the_last_verdict_counts_and_replaces_the_others(ask: Ask, vault: Path) 
     old, new = save(ask, OLD), save(ask, NEW)
     for verdict in ("contradict", "compatible", "contradict"):
         ask("review_contradictions", verdicts=[{"one": old, "other": new, "verdict": verdict}])
-    notes = "".join(path.read_text() for path in (vault / "knowledge").rglob("*.md"))
+    notes = all_text(vault)
     assert notes.count("- contradicts [[") == 1 and "compatible_with" not in notes
+
+
+def test_of_opposite_verdicts_in_one_call_only_the_last_supersedes(ask: Ask, vault: Path) -> None:
+    old, new = save(ask, OLD), save(ask, NEW)
+    keep_new = {"one": old, "other": new, "verdict": "contradict", "keep": new}
+    ask("review_contradictions", verdicts=[keep_new, keep_new | {"keep": old}])
+
+    [superseded] = ask("get_superseded_history").data["superseded"]
+    assert superseded["id"] == new and superseded["winner"]["id"] == old
+    assert all_text(vault).count("- supersedes [[") == 1
+
+
+def test_a_verdict_that_is_repeated_in_one_call_is_written_once(ask: Ask, vault: Path) -> None:
+    old, new = save(ask, OLD, confidence=0.9), save(ask, NEW)
+    keep_new = {"one": old, "other": new, "verdict": "contradict", "keep": new}
+    ask("review_contradictions", verdicts=[keep_new, keep_new])
+
+    assert all_text(vault).count("- supersedes [[") == 1
+    [superseded] = ask("get_superseded_history").data["superseded"]
+    assert superseded["id"] == old and superseded["confidence"] == 0.6
+
+
+@pytest.mark.parametrize("is_one_call", [True, False])
+def test_a_pair_that_is_later_compatible_has_no_superseded_lesson(
+    ask: Ask, vault: Path, is_one_call: bool
+) -> None:
+    old, new = save(ask, OLD), save(ask, NEW)
+    keep_new = {"one": old, "other": new, "verdict": "contradict", "keep": new}
+    compatible = {"one": old, "other": new, "verdict": "compatible"}
+    calls = [[keep_new, compatible]] if is_one_call else [[keep_new], [compatible]]
+    for verdicts in calls:
+        ask("review_contradictions", verdicts=verdicts)
+
+    assert ask("get_superseded_history").data["superseded"] == []
+    assert "- supersedes [[" not in all_text(vault)
+    assert all_text(vault).count("- compatible_with [[") == 1
 
 
 @pytest.mark.parametrize(
@@ -169,7 +210,7 @@ def test_a_model_confirms_what_is_offered_and_supersedes_nothing(
         [found] = ask("detect_contradictions").data["contradictions"]
         assert {found["one"]["id"], found["other"]["id"]} == {old, new}
         assert ask("get_superseded_history").data["superseded"] == []
-        notes = "".join(path.read_text() for path in (vault / "knowledge").rglob("*.md"))
+        notes = all_text(vault)
         assert 'by="llm:m"' in notes or "by=llm:m" in notes
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.graph.bullets import Bullet, RelationLine
+from simplemem.features.graph.page import read_page
+from simplemem.features.graph.page_edits import remove_bullets
 from simplemem.features.lessons.description import LessonRelation, RelationsByPath
-from simplemem.features.lessons.lesson import Lesson, with_relation
+from simplemem.features.lessons.lesson import Lesson, read_lesson, with_relation
 from simplemem.store import now
 
 if TYPE_CHECKING:
@@ -22,7 +25,11 @@ _STATUS_PROPERTIES: Final = ("status", "superseded_by", "superseded_at", "supers
 
 
 class Relations:
-    """The relations of the lessons of a collection. It reads them, and writes into change sets."""
+    """The relations of the lessons of a collection. It reads them, and writes into change sets.
+
+    What a change set has made of a lesson counts, not what the collection has: one change may
+    relate the same two lessons several times.
+    """
 
     def __init__(self, extension: ExtensionAPI, collection: NoteCollection[Lesson]) -> None:
         """Relate the lessons of a collection; `extension` resolves their links."""
@@ -65,6 +72,7 @@ class Relations:
     ) -> bool:
         """Put a relation into the change set unless the lesson has it. Return whether it did."""
         relation = LessonRelation(relation_type, target)
+        source = _read_changed(change_set, source)
         if relation in self.relations_of([source])[source.path]:
             return False
         self.put(change_set, source, relation_type, target, {})
@@ -78,22 +86,53 @@ class Relations:
         target: Lesson,
         attributes: Mapping[str, str],
     ) -> None:
-        """Put a relation into the change set."""
+        """Put a relation into the change set, also if the lesson has it already."""
         text = change_set.text(source.path)
         text = with_relation(text, relation_type, target.name, attributes)
         change_set.put(source.path, text)
+
+    def remove(
+        self,
+        change_set: ChangeSet,
+        source: Lesson,
+        target: Lesson,
+        relation_types: Collection[str],
+    ) -> None:
+        """Remove the relations of these types from one lesson to another, in the change set."""
+        text = change_set.text(source.path)
+        removed: list[Bullet] = []
+        for bullet in read_page(source.path, text).bullets:
+            relation = bullet.content
+            if not isinstance(relation, RelationLine) or not relation.link:
+                continue
+            if relation.type not in relation_types:
+                continue
+            [path] = self._extension.resolve_links([(relation.link, source.path)])
+            if path == target.path:
+                removed.append(bullet)
+        if removed:
+            change_set.put(source.path, remove_bullets(text, removed))
 
     def supersede(self, change_set: ChangeSet, winner: Lesson, loser: Lesson) -> bool:
         """Mark a lesson as superseded by another, in the change set. False if it already was.
 
         The last call counts: if the loser had superseded the winner, the winner holds again.
         """
+        loser = _read_changed(change_set, loser)
         if self._is_superseded_by(loser, winner):
             return False
-        if self._is_superseded_by(winner, loser):
-            change_set.set(winner.path, **dict.fromkeys(_STATUS_PROPERTIES))
+        self.restore(change_set, winner, loser)
         mark_superseded(change_set, winner, loser, "decided by a client")
         return True
+
+    def restore(self, change_set: ChangeSet, lesson: Lesson, former_winner: Lesson) -> None:
+        """Make a lesson hold again, in the change set, if `former_winner` superseded it.
+
+        Its confidence stays lowered, because the note does not contain the former one.
+        """
+        lesson = _read_changed(change_set, lesson)
+        if self._is_superseded_by(lesson, former_winner):
+            change_set.set(lesson.path, **dict.fromkeys(_STATUS_PROPERTIES))
 
     def _is_superseded_by(self, lesson: Lesson, winner: Lesson) -> bool:
         """Return whether a lesson is superseded, and links to `winner` as what replaced it."""
@@ -101,6 +140,12 @@ class Relations:
             return False
         [path] = self._extension.resolve_links([(lesson.superseded_by, lesson.path)])
         return path == winner.path
+
+
+def _read_changed(change_set: ChangeSet, lesson: Lesson) -> Lesson:
+    """Return a lesson as the change set has made it so far."""
+    text = change_set.text(lesson.path)
+    return read_lesson(lesson.path, text)
 
 
 def mark_superseded(change_set: ChangeSet, winner: Lesson, loser: Lesson, reason: str) -> None:

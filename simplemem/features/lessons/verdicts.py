@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid
 from simplemem.features.collection import ChangeSet
-from simplemem.features.graph.bullets import Bullet, RelationLine
-from simplemem.features.graph.page import read_page
-from simplemem.features.graph.page_edits import remove_bullets
 from simplemem.features.lessons.lesson import Lesson, with_relation
 from simplemem.features.lessons.refs import find_lesson
-from simplemem.features.lessons.relations import mark_superseded
+from simplemem.features.lessons.relations import SUPERSEDING, mark_superseded
 from simplemem.models import AuthorArgs
 
 if TYPE_CHECKING:
@@ -67,9 +64,10 @@ def review_pairs(
 
     A pair that contradicts gets the relation `contradicts`; if one is to be kept, that one gets
     `supersedes` instead, and the other is marked as superseded. Another pair gets
-    `compatible_with`. Each verdict removes an earlier `contradicts` or `compatible_with` of its
-    pair, but no `supersedes`. `decided_by` names the model that decided; it is written beside
-    `contradicts` and `compatible_with` only.
+    `compatible_with`. Of several verdicts about a pair, the last one counts: each removes an
+    earlier `contradicts` or `compatible_with`. If the pair does not contradict, or the other lesson
+    is kept, the lesson that was superseded holds again, and `supersedes` is removed. `decided_by`
+    names the model that decided; it is written beside `contradicts` and `compatible_with` only.
 
     Raises Invalid if a pair has one lesson twice, and NotFound or Ambiguous if a ref does not name
     one lesson, or `keep` not one of the two. Then nothing is written. Raises also what
@@ -105,8 +103,7 @@ def _write_review(
     if verdict.keep:
         winner = find_lesson((one, other), verdict.keep)
 
-    _drop_verdict(service, change_set, one, other)
-    _drop_verdict(service, change_set, other, one)
+    _remove_earlier_verdict(service, change_set, one, other, verdict, winner)
     attributes = {"by": decided_by} if decided_by else {}
     if not verdict.contradicts:
         service.relations.put(change_set, other, COMPATIBLE, one, attributes)
@@ -121,24 +118,28 @@ def _write_review(
     return ReviewedPair(one, other, contradicts=True, superseded=loser)
 
 
-def _drop_verdict(
-    service: LessonService, change_set: ChangeSet, source: Lesson, target: Lesson
+def _remove_earlier_verdict(
+    service: LessonService,
+    change_set: ChangeSet,
+    one: Lesson,
+    other: Lesson,
+    verdict: PairVerdict,
+    winner: Lesson | None,
 ) -> None:
-    """Remove `contradicts` and `compatible_with` between two lessons from the note of the first."""
-    text = change_set.text(source.path)
-    page = read_page(source.path, text)
-    dropped: list[Bullet] = []
-    for bullet in page.bullets:
-        relation = bullet.content
-        if not isinstance(relation, RelationLine) or not relation.link:
-            continue
-        if relation.type not in _VERDICTS:
-            continue
-        [path] = service.extension.resolve_links([(relation.link, source.path)])
-        if path == target.path:
-            dropped.append(bullet)
-    if dropped:
-        change_set.put(source.path, remove_bullets(text, dropped))
+    """Remove what an earlier verdict about two lessons wrote, as far as `verdict` replaces it.
+
+    A verdict that leaves open which lesson holds does not change which one is superseded.
+    """
+    for source, target in ((one, other), (other, one)):
+        replaced_types = set(_VERDICTS)
+        if not verdict.contradicts:
+            replaced_types.update(SUPERSEDING)
+            service.relations.restore(change_set, source, target)
+        elif winner is source:
+            replaced_types.add("superseded_by")
+        elif winner is target:
+            replaced_types.add("supersedes")
+        service.relations.remove(change_set, source, target, replaced_types)
 
 
 def supersede_losers(
