@@ -102,8 +102,8 @@ class Analysis:
 
         Pairs that were confirmed (by the relation `contradicts`) come first, then two values for a
         subject, then denials, then near duplicates. Other lessons with a relation to each other
-        are left out: somebody has looked at them. A lesson that lost to
-        another one decides nothing more. Near duplicates have at least `min_similarity` and
+        are left out: they were compared already. A lesson that lost to another one is
+        in no further verdict. Near duplicates have at least `min_similarity` and
         confidences that differ by `min_delta` or more. With `same_type_only`, both lessons of a
         pair have one type.
         """
@@ -142,14 +142,17 @@ class Analysis:
         `other`, each with the sentence that it `said`, and the `nearness` of the two. Pairs with a
         relation, and those of `contradictions`, are left out.
         """
-        known = {
-            frozenset((each.data["one"]["id"], each.data["other"]["id"])) for each in contradictions
-        }
+        contradictory_pairs: set[frozenset[str]] = set()
+        for contradiction in contradictions:
+            one_id = contradiction.data["one"]["id"]
+            other_id = contradiction.data["other"]["id"]
+            contradictory_pairs.add(frozenset((one_id, other_id)))
+
         offers: list[Data] = []
         for proposal in self.unjudged():
             if not proposal.is_offered:
                 continue
-            if frozenset((proposal.one.id, proposal.other.id)) in known:
+            if frozenset((proposal.one.id, proposal.other.id)) in contradictory_pairs:
                 continue
             if same_type_only and proposal.one.type != proposal.other.type:
                 continue

@@ -166,7 +166,8 @@ def _group_statements(lessons: Sequence[Lesson]) -> dict[_Group, list[_Statement
     """
     groups: dict[_Group, list[_Statement]] = defaultdict(list)
     for position, lesson in enumerate(lessons):
-        for sentence in sentences(plain_text(lesson.text)):
+        text = plain_text(lesson.text)
+        for sentence in sentences(text):
             claim = read_claim(sentence)
             frame = without_emphasis(sentence.frame)
             statement = _Statement(position, replace(sentence, frame=frame), claim)

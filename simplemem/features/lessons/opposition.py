@@ -5,22 +5,23 @@ A rule proposes and never decides: a reader, or the agent, confirms or rejects t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Final, NamedTuple
 
 from simplemem.features.lessons.near_pairs import Weights
-from simplemem.features.lessons.statements import Clause, Reading
+from simplemem.features.lessons.statements import Clause, Order, Reading
 
-_MIN_DENIED_SHARE: Final = 0.5  # of what one denies that the other one says
+_MIN_DENIED_SHARE: Final = 0.5  # of the weight of what one denies, that the other one affirms
 _MIN_NEARNESS_OF_MOVES: Final = 0.3
 _MIN_NEARNESS_OF_AMOUNTS: Final = 0.2
 _MIN_NEARNESS_OF_EFFECTS: Final = 0.25
 _MIN_NEARNESS_OF_CAUSES: Final = 0.25
 _VERY_NEAR: Final = 0.45  # so that one shared word is enough
 _MIN_SHARED_STEMS: Final = 2
-_MAX_SHARED_CAUSE: Final = 0.34
-_MIN_SHARED_OF_MEASURED: Final = 0.4  # of the words for what two clauses measure
+_MAX_NEARNESS_WITHIN_CAUSES: Final = 0.34  # nearer causes are one cause in other words
+_MIN_NEARNESS_OF_MEASURED: Final = 0.4  # of the words for what two clauses measure
 
 
 class Reason(NamedTuple):
@@ -50,7 +51,8 @@ class NearReadings(NamedTuple):
 def find_reason(pair: NearReadings) -> Reason | None:
     """Return why two near lessons may contradict each other; None if no rule finds a reason.
 
-    Lessons in two languages, or about two cases of a kind (staging, production), have none.
+    The first rule of `_RULES` that finds one counts. Lessons in two languages, in one without a
+    wording, or about two cases of a kind (staging, production) have no reason.
     """
     if pair.one.wording is None or pair.one.wording is not pair.other.wording:
         return None
@@ -123,14 +125,16 @@ def _denies_too(reading: Reading, denying: Clause) -> bool:
 
 
 def _has_moved(pair: NearReadings) -> Reason | None:
-    """Propose a very near pair of which the newer one says that something changed."""
+    """Propose a pair of which the newer one says that something changed.
+
+    Lessons of the same time are not proposed, because none of them is the newer one.
+    """
     if pair.nearness < _MIN_NEARNESS_OF_MOVES or pair.one.wording is None:
         return None
-    older, newer = pair.one, pair.other
-    if older.lesson.created > newer.lesson.created:
-        older, newer = newer, older
-    if older.lesson.created == newer.lesson.created:
+    if pair.one.lesson.created == pair.other.lesson.created:
         return None
+
+    older, newer = sorted((pair.one, pair.other), key=lambda reading: reading.lesson.created)
     has_moved = pair.one.wording.has_moved
     for clause in newer.clauses:
         shared = pair.weights.distinctive(clause.stems & older.stems)
@@ -142,11 +146,17 @@ def _has_moved(pair: NearReadings) -> Reason | None:
 def _order_differs(pair: NearReadings) -> Reason | None:
     """Propose a pair that puts two steps in opposite orders."""
     for one, other in product(pair.one.orders, pair.other.orders):
-        is_opposite = bool(one.earlier & other.later) and bool(one.later & other.earlier)
-        is_same = bool(one.earlier & other.earlier) and bool(one.later & other.later)
-        if is_opposite and not is_same:
+        reversed_other = Order(earlier=other.later, later=other.earlier)
+        if _share_steps(one, reversed_other) and not _share_steps(one, other):
             return _whole_reason(pair, "order", "they put the same steps in opposite orders")
     return None
+
+
+def _share_steps(one: Order, other: Order) -> bool:
+    """Return whether the earlier steps of two orders share a word, and the later ones too."""
+    share_earlier = not one.earlier.isdisjoint(other.earlier)
+    share_later = not one.later.isdisjoint(other.later)
+    return share_earlier and share_later
 
 
 def _is_opposite(pair: NearReadings) -> Reason | None:
@@ -186,15 +196,20 @@ def _measure_one_thing(pair: NearReadings, one: Clause, other: Clause) -> bool:
     """Return whether the amounts of two clauses measure one thing."""
     if not pair.weights.distinctive(one.measured & other.measured):
         return False
-    return pair.weights.nearness(one.measured, other.measured) >= _MIN_SHARED_OF_MEASURED
+    nearness = pair.weights.nearness(one.measured, other.measured)
+    return nearness >= _MIN_NEARNESS_OF_MEASURED
 
 
 def _single_numbers(clause: Clause) -> dict[str, float]:
     """Return the numbers of a clause by their unit, without a unit that has two numbers."""
-    numbers: dict[str, set[float]] = {}
+    # The amounts are a set, so two of one unit have two numbers.
+    unit_counts = Counter(amount.unit for amount in clause.amounts)
+
+    numbers: dict[str, float] = {}
     for amount in clause.amounts:
-        numbers.setdefault(amount.unit, set()).add(amount.number)
-    return {unit: found.pop() for unit, found in numbers.items() if len(found) == 1}
+        if unit_counts[amount.unit] == 1:
+            numbers[amount.unit] = amount.number
+    return numbers
 
 
 def _effect_differs(pair: NearReadings) -> Reason | None:
@@ -214,10 +229,14 @@ def _effect_differs(pair: NearReadings) -> Reason | None:
 
 
 def _kinds_of_effect(reading: Reading) -> set[str]:
-    """Return the effects that a lesson names. A cure makes something better."""
-    effects = {clause.effect for clause in reading.clauses}
-    kinds = {"better" if effect == "cure" else effect for effect in effects}
-    return kinds - {""}
+    """Return the effects that a lesson names: "none", "better", "worse". A cure is "better"."""
+    kinds: set[str] = set()
+    for clause in reading.clauses:
+        if clause.effect == "cure":
+            kinds.add("better")
+        elif clause.effect:
+            kinds.add(clause.effect)
+    return kinds
 
 
 def _is_cure(curing: Reading, troubled: Reading) -> bool:
@@ -242,7 +261,7 @@ def _cause_differs(pair: NearReadings) -> Reason | None:
         if len(one.effect & other.effect) < _MIN_SHARED_STEMS:
             continue
         nearness = pair.weights.nearness(one.cause, other.cause)
-        if nearness <= _MAX_SHARED_CAUSE:
+        if nearness <= _MAX_NEARNESS_WITHIN_CAUSES:
             return _whole_reason(pair, "cause", "they name different causes")
     return None
 

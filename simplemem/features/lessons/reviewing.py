@@ -48,23 +48,23 @@ def review_with_model(
             hint="Judge the offered pairs yourself and pass them as verdicts.",
         )
     log = EventLog[set[str]](service.extension, _FILE, set, _add_compared)
-    known = log.state()
+    compared = log.state()
     proposals = _public_only(service, analysis.unjudged())
     unanswered = [
         proposal
         for proposal in proposals
-        if proposal.is_offered or _pair_key(proposal) not in known
+        if proposal.is_offered or _pair_key(proposal) not in compared
     ][:max_pairs]
 
     verdicts, degraded = _ask_model(chat, unanswered)
-    kept = [
+    decided = [
         PairVerdict(verdict.proposal.one.id, verdict.proposal.other.id, verdict.contradicts)
         for verdict in verdicts
         if verdict.contradicts or verdict.proposal.is_offered
     ]
     review = Review([], "")
-    if kept:
-        review = review_pairs(service, kept, decided_by=chat.method, **by)
+    if decided:
+        review = review_pairs(service, decided, decided_by=chat.method, **by)
     if verdicts:
         log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
     return ModelReview(review, len(unanswered), chat.method, degraded)
@@ -101,8 +101,8 @@ def _text_key(lesson: Lesson) -> str:
     return text_hash(lesson.text).hex()[:16]
 
 
-def _add_compared(known: set[str], event: Event) -> None:
-    """Add the pairs of an event of the log to those that are known."""
+def _add_compared(compared: set[str], event: Event) -> None:
+    """Add the pairs of an event of the log to the keys of those that a model was asked about."""
     pairs = event.get("pairs")
     if isinstance(pairs, list):
-        known.update(map(str, pairs))
+        compared.update(map(str, pairs))

@@ -146,14 +146,18 @@ class LessonService(FeatureService):
         ]
         if len(others) > _MAX_COMPARED_ON_SAVE:
             return []
-        relations = self.relations_of([lesson, *others])
-        related = {relation.target.path for relation in relations[lesson.path]}
-        for other in others:
-            if any(relation.target.path == lesson.path for relation in relations[other.path]):
-                related.add(other.path)
-        unrelated = [other for other in others if other.path not in related]
+
+        unrelated = self._without_related(others, lesson)
         [reading, *other_readings] = self.read_statements([lesson, *unrelated])
         return propose_against(reading, other_readings)
+
+    def _without_related(self, lessons: Sequence[Lesson], lesson: Lesson) -> list[Lesson]:
+        """Return lessons without those that have a relation to a lesson, or that it has one to."""
+        [relations_from] = self.relations_of([lesson]).values()
+        related = {relation.target.path for relation in relations_from}
+        for source in self.relations.lessons_related_to(lesson, lessons):
+            related.add(source.path)
+        return [other for other in lessons if other.path not in related]
 
     def read_counts(self) -> ReadCounts:
         """Return how often each lesson was read, and when last, by id.

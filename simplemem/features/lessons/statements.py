@@ -185,24 +185,37 @@ def _read_sides(wording: Wording, text: str) -> Sides:
 def _read_amounts(wording: Wording, text: str) -> Iterator[Amount]:
     """Yield the amounts of a clause. Numbers that name something, and years, are none."""
     for match in _AMOUNT.finditer(text):
-        written, unit_word = match.groups()
-        if written.isalpha() and written not in wording.numbers:
+        numeral, unit_word = match.groups()
+        text_before = text[: match.start()]
+        if unit_word in STOP_WORDS:
             continue
-        if _YEAR.fullmatch(written) or _is_name(wording, text[: match.start()]):
+        if _YEAR.fullmatch(numeral) or _is_name(wording, text_before):
             continue
-        if unit_word in wording.general or wording.bounds.search(text[: match.start()]):
-            continue  # a date, or a limit
-        unit = wording.units.get(unit_word) or stem(unit_word, wording.code)
-        if unit_word not in STOP_WORDS:
-            number = wording.numbers.get(written)
-            yield Amount(float(written) if number is None else number, unit)
+        is_date = unit_word in wording.general
+        is_limit = wording.bounds.search(text_before) is not None
+        if is_date or is_limit:
+            continue
+
+        number = _read_number(wording, numeral)
+        if number is not None:
+            unit = wording.units.get(unit_word) or stem(unit_word, wording.code)
+            yield Amount(number, unit)
+
+
+def _read_number(wording: Wording, numeral: str) -> float | None:
+    """Return the value of digits or a numeral; None for a word that is no numeral."""
+    if numeral in wording.numbers:
+        return wording.numbers[numeral]
+    if numeral.isalpha():
+        return None
+    return float(numeral)
 
 
 def _read_measured(wording: Wording, text: str) -> Stems:
     """Return the words of a clause before its first amount; none if there is no such word."""
     for match in _AMOUNT.finditer(text):
-        written = match.group(1)
-        if written.isdecimal() or written in wording.numbers:
+        numeral = match[1]
+        if numeral.isdecimal() or numeral in wording.numbers:
             return _stems(wording, text[: match.start()])
     return frozenset()
 
