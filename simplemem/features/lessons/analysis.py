@@ -107,13 +107,14 @@ class Analysis:
         confidences that differ by `min_delta` or more. With `same_type_only`, both lessons of a
         pair have one type.
         """
-        compared = set(self._linked_pairs)
+        confirmed = self._find_confirmed()
+        confirmed_pairs = {self._paths_of(disagreement) for disagreement in confirmed}
+        compared = self._linked_pairs - confirmed_pairs
+        found = self._find_disagreements(min_similarity, min_delta)
+
         losers: set[str] = set()
         contradictions: list[Contradiction] = []
-        disagreements = self._find_confirmed()
-        compared -= {self._paths_of(confirmed) for confirmed in disagreements}
-        disagreements += self._find_disagreements(min_similarity, min_delta)
-        for disagreement in disagreements:
+        for disagreement in [*confirmed, *found]:
             one, other = self._lessons_of(disagreement)
             paths = self._paths_of(disagreement)
             if paths in compared:

@@ -61,10 +61,10 @@ def trace_causes(
     starts = fixed or [lesson]
 
     steps: list[ChainStep] = []
-    seen = {start.path for start in starts}
+    visited = {start.path for start in starts}
     for start in starts:
-        causes = _follow(start, links.causes, "cause", max_steps, seen)
-        effects = _follow(start, links.effects, "effect", max_steps, seen)
+        causes = _follow(start, links.causes, "cause", max_steps, visited)
+        effects = _follow(start, links.effects, "effect", max_steps, visited)
         steps += [*reversed(causes), ChainStep(start, "entry", None, 0), *effects]
     return _with_fixes(steps, links)
 
@@ -92,11 +92,11 @@ def _follow(
     links: LessonsByPath,
     role: Role,
     max_steps: int,
-    seen: set[str],
+    visited: set[str],
 ) -> list[ChainStep]:
     """Return the lessons that links lead to from a lesson, the nearest first.
 
-    Lessons in `seen` are left out, and those that are returned are added to it.
+    Lessons in `visited` are left out, and those that are returned are added to it.
     """
     steps: list[ChainStep] = []
     waiting = deque([(start, 0)])
@@ -105,8 +105,8 @@ def _follow(
         if distance == max_steps:
             continue
         for target in links.get(lesson.path, ()):
-            if target.path not in seen:
-                seen.add(target.path)
+            if target.path not in visited:
+                visited.add(target.path)
                 steps.append(ChainStep(target, role, lesson, distance + 1))
                 waiting.append((target, distance + 1))
     return steps
@@ -114,12 +114,12 @@ def _follow(
 
 def _with_fixes(steps: Sequence[ChainStep], links: _Links) -> list[ChainStep]:
     """Return the steps of a chain, each followed by the fixes of its lesson."""
-    seen = {step.lesson.path for step in steps}
+    visited = {step.lesson.path for step in steps}
     chain: list[ChainStep] = []
     for step in steps:
         chain.append(step)
         for fix in links.fixes.get(step.lesson.path, ()):
-            if fix.path not in seen:
-                seen.add(fix.path)
+            if fix.path not in visited:
+                visited.add(fix.path)
                 chain.append(ChainStep(fix, "fix", step.lesson, step.distance + 1))
     return chain

@@ -105,12 +105,7 @@ def find_disagreements(lessons: Sequence[Lesson]) -> Iterator[Disagreement]:
     for group, statements in _group_statements(lessons).items():
         subject = " ".join(word for word in group.words if word)
         for one, other in _pair_statements(statements):
-            if group.kind == "frame":
-                rule = _compare_in_frame(one, other, names)
-            elif one.claim.disagrees(other.claim):
-                rule = "slot"
-            else:
-                rule = ""
+            rule = _find_rule(group, one, other, names)
             if rule:
                 yield Disagreement(
                     rule,
@@ -189,6 +184,18 @@ def _pair_statements(statements: Sequence[_Statement]) -> Iterator[tuple[_Statem
     for one, other in combinations(statements, 2):
         if one.position != other.position:
             yield one, other
+
+
+def _find_rule(group: _Group, one: _Statement, other: _Statement, names: Sequence[str]) -> str:
+    """Return the rule by which two statements of a group disagree; "" if they do not.
+
+    `names` is as in `_compare_in_frame`.
+    """
+    if group.kind == "frame":
+        return _compare_in_frame(one, other, names)
+    if one.claim.disagrees(other.claim):
+        return "slot"
+    return ""
 
 
 def _compare_in_frame(one: _Statement, other: _Statement, names: Sequence[str]) -> str:
