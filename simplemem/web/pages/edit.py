@@ -22,7 +22,13 @@ from simplemem.note.names import name_of
 from simplemem.note.words import format_count
 from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import author_of, read_form, show_page, show_part
+from simplemem.web.pages.responses import (
+    author_of,
+    read_form,
+    read_only_reason,
+    show_page,
+    show_part,
+)
 from simplemem.web.problem_documents import Json, status_of
 from simplemem.web.rendering import Renderer
 from simplemem.web.tokens import Grant
@@ -105,7 +111,8 @@ async def _show_editor(request: Request, view: VaultView, grant: Grant) -> Respo
     note = await view.executor.run(lambda: view.executor.store().read(name))
 
     draft = Draft(note.name, text_for_form(note.text), note.sha256)
-    return _editor_page(view, grant, draft, problem=_reason_not_to_rewrite(note))
+    problem = read_only_reason(view, [note.name]) or _reason_not_to_rewrite(note)
+    return _editor_page(view, grant, draft, problem=problem)
 
 
 def _reason_not_to_rewrite(note: Memory) -> str:

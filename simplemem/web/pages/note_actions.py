@@ -16,7 +16,14 @@ from simplemem.note.names import path_of
 from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.edit import check_vault_is_writable, write
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, author_of, can_write, read_form, show_page
+from simplemem.web.pages.responses import (
+    ask,
+    author_of,
+    can_write,
+    read_form,
+    read_only_reason,
+    show_page,
+)
 from simplemem.web.problem_documents import status_of
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
@@ -52,19 +59,24 @@ def routes(page: PageRoutes) -> list[Route]:
 class NoteActions:
     """What the page of a note offers to do with it.
 
-    `tags` are those that can be removed, because they are properties, and `tasks` those with a
-    button. Both are empty if the note must not be rewritten.
+    `read_only` says why it offers nothing to somebody who may write; "" otherwise. `tags` are those
+    that can be removed, because they are properties, and `tasks` those with a button. Both are
+    empty if the note must not be rewritten.
     """
 
     can_write: bool
     can_rewrite: bool
     tags: Sequence[str]
     tasks: Sequence[Task]
+    read_only: str = ""
 
 
 def actions_of(view: VaultView, grant: Grant, note: Memory) -> NoteActions:
     """Return what the page of a note offers to do with it to the bearer of a grant."""
     may_write = can_write(view, grant)
+    reason = read_only_reason(view, [note.name])
+    if may_write and reason:
+        return NoteActions(can_write=False, can_rewrite=False, tags=(), tasks=(), read_only=reason)
     if not may_write or note.problem:
         return NoteActions(may_write, can_rewrite=False, tags=(), tasks=())
 

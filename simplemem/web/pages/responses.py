@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qs
 
@@ -10,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.note.names import path_of
+from simplemem.note.scopes import is_private_by_rule
 from simplemem.web.problem_documents import HTTPError, status_of
 from simplemem.web.routing import is_browser_session
 from simplemem.web.templating import render_template
@@ -59,6 +62,15 @@ def can_write(view: VaultView, grant: Grant) -> bool:
     return grant.may("write") and not view.vault.settings.read_only
 
 
+def read_only_reason(view: VaultView, names: Iterable[str]) -> str:
+    """Return why a page offers no change of some notes; "" if all of them may be changed."""
+    rules = view.vault.settings.access.read_only
+    for name in names:
+        if rules and is_private_by_rule(path_of(name), rules):
+            return f"{name} is read-only here: the setting access.read_only allows no changes."
+    return ""
+
+
 async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form, of each name the last one.
 
@@ -104,11 +116,13 @@ def show_page(
     """
     values |= {"prefix": view.vault.prefix, "title": title, "grant": grant, "query": query}
     values["can_write"] = can_write(view, grant)
+    values["read_only_reason"] = partial(read_only_reason, view)
     return html_response(template, status, **values)
 
 
 def show_part(view: VaultView, template: str, /, **values: Any) -> Response:
     """Return a part of a page, which the script puts into the page."""
+    values["read_only_reason"] = partial(read_only_reason, view)
     return html_response(template, prefix=view.vault.prefix, **values)
 
 
