@@ -115,9 +115,9 @@ def _proposal_row(proposal: Proposal) -> list[Part]:
     return [
         (proposal.name, "yellow"),
         (what, "cyan"),
-        (ago(proposal.when), "dim"),
-        (proposal.who or "a program", "dim"),
-        (one_line(proposal.reason), "dim"),
+        (ago(proposal.change.when), "dim"),
+        (proposal.change.who or "a program", "dim"),
+        (one_line(proposal.change.reason), "dim"),
     ]
 
 

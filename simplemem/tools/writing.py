@@ -157,9 +157,8 @@ def update_memory(
     frontmatter."""
     content, metadata, header_warnings = without_header(content, metadata)
     expected_hash = None
-    only_appends = append is not None and content is None and edits is None
-    if _is_daily(name) and only_appends and if_sha256 is None:
-        saved = store.append_to_daily(append or "", metadata, reason=reason, **caller)
+    if append is not None and _is_daily(name) and _are_absent(content, edits, if_sha256):
+        saved = store.append_to_daily(append, metadata, reason=reason, **caller)
     else:
         found = to_change(store, name)
         expected_hash = whole_hash(store, found, if_sha256)
@@ -312,6 +311,11 @@ def delete_memory(
         count = render.format_count(deleted.links_left_unresolved, "link is", "links are")
         links = f"{count} now unresolved."
     return change_reply(Removed, deleted, head, links, undo_to="restore")
+
+
+def _are_absent(*arguments: object) -> bool:
+    """Return whether none of these arguments was passed."""
+    return all(argument is None for argument in arguments)
 
 
 def _is_daily(name: str) -> bool:

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from simplemem.models import Value
+from simplemem.note.names import name_of
+from simplemem.note.proposal import ProposedChange, describe_step
 
 
 class Proposal(Value):
-    """A change that an agent proposes.
+    """A change that an agent proposes, and what accepting it would do now.
 
-    `name` is the note of the proposal, and `what` says what the change does, a line per note.
-    `targets` are the names of the notes that it changes. `diff` is the difference that accepting it
-    would make now. `conflict` says why it cannot be accepted as it is; "" if it can. `who`, `tool`,
-    `reason`, `session` and `sources` are those of a `HistoryEntry`, and `when` is a time in UTC.
+    `name` is the note of the proposal, and `sha256` the hash of that. `diff` is the difference that
+    accepting it would make. `conflict` says why it cannot be accepted as it is; "" if it can.
     """
 
     name: str
     sha256: str
-    what: tuple[str, ...]
-    targets: tuple[str, ...]
-    who: str
-    tool: str
-    reason: str
-    when: str
-    session: str = ""
-    sources: tuple[str, ...] = ()
+    change: ProposedChange
     diff: str = ""
     conflict: str = ""
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What the change does, a line per note."""
+        return tuple(map(describe_step, self.change.steps))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the notes that the change concerns."""
+        return tuple(name_of(step.path) for step in self.change.steps)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known of the proposal as JSON values, without the new texts."""
+        about_change = asdict(self.change)
+        del about_change["steps"]
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "what": list(self.what),
+            "targets": list(self.targets),
+            **about_change,
+            "sources": list(self.change.sources),
+            "diff": self.diff,
+            "conflict": self.conflict,
+        }
 
 
 class Decided(Value):

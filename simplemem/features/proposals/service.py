@@ -15,11 +15,10 @@ from simplemem.features.proposals.applying import apply_step, current_path, desc
 from simplemem.features.proposals.proposal import Decided, Proposal
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
-from simplemem.note.names import base_name, name_of, path_of
+from simplemem.note.names import base_name, name_of
 from simplemem.note.proposal import (
     ProposedChange,
     decision_in,
-    describe_step,
     read_proposal,
     with_conflict,
 )
@@ -47,6 +46,16 @@ class _OpenProposal:
     change: ProposedChange
 
     @property
+    def name(self) -> str:
+        """The name of the note."""
+        return name_of(self.path)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the notes that the change concerns, before it is made."""
+        return tuple(name_of(step.path) for step in self.change.steps)
+
+    @property
     def data(self) -> bytes:
         """The bytes of the note."""
         return self.text.encode("utf-8", "surrogatepass")
@@ -71,22 +80,8 @@ class ProposalService(FeatureService):
 
     def _describe(self, found: _OpenProposal) -> Proposal:
         """Return a proposal with what accepting it would do now."""
-        change = found.change
-        diff, conflict = describe_difference(self.store, change.steps)
-        return Proposal(
-            name=name_of(found.path),
-            sha256=found.sha256,
-            what=tuple(map(describe_step, change.steps)),
-            targets=tuple(name_of(step.path) for step in change.steps),
-            who=change.who,
-            tool=change.tool,
-            reason=change.reason,
-            when=change.when,
-            session=change.session,
-            sources=change.sources,
-            diff=diff,
-            conflict=conflict,
-        )
+        diff, conflict = describe_difference(self.store, found.change.steps)
+        return Proposal(name_of(found.path), found.sha256, found.change, diff, conflict)
 
     def find(self, name: str) -> Proposal:
         """Return a proposal by its name, which may lack the folder. Raises NotFound."""
@@ -100,10 +95,9 @@ class ProposalService(FeatureService):
         wanted = name.strip().removesuffix(".md")
         names = []
         for found in self._open_proposals():
-            full_name = name_of(found.path)
-            if wanted in (full_name, base_name(found.path)):
+            if wanted in (found.name, base_name(found.path)):
                 return found
-            names.append(full_name)
+            names.append(found.name)
         raise NotFound(
             f"no open proposal called {name[:100]!r}",
             candidates=names,
@@ -127,7 +121,7 @@ class ProposalService(FeatureService):
         found = self._find(name)
         change = found.change
         by = _accepted_by(change, author)
-        targets = tuple(name_of(step.new_path or step.path) for step in change.steps)
+        new_names = tuple(name_of(step.new_path or step.path) for step in change.steps)
 
         moves = {
             current_path(self.store, step): step.new_path
@@ -136,11 +130,11 @@ class ProposalService(FeatureService):
         }
         if moves:
             moved = self.extension.move(moves, deleted={found.path: found.sha256}, **by)
-            return Decided(name_of(found.path), "accepted", moved[0].version, targets)
+            return Decided(found.name, "accepted", moved[0].version, new_names)
 
         written = self.extension.change(lambda: self._drafts(found, overwrite=overwrite), **by)
         version = written.written[0].version
-        return Decided(name_of(found.path), "accepted", version, targets)
+        return Decided(found.name, "accepted", version, new_names)
 
     def _drafts(self, found: _OpenProposal, *, overwrite: bool) -> Sequence[Draft]:
         """Return what the files become that a proposal changes. Its own note is deleted.
@@ -148,9 +142,7 @@ class ProposalService(FeatureService):
         Raises what `apply_step` raises, and NotFound if somebody else decided meanwhile.
         """
         if self.extension.bytes_of(found.path) != found.data:
-            raise NotFound(
-                f"{name_of(found.path)} has changed meanwhile", hint="List the proposals again."
-            )
+            raise NotFound(f"{found.name} has changed meanwhile", hint="List the proposals again.")
         drafts = []
         for step in found.change.steps:
             text = apply_step(self.store, step, overwrite=overwrite)
@@ -170,8 +162,7 @@ class ProposalService(FeatureService):
         by = author | AuthorArgs(tool="decline", kind="human")
         by["reason"] = _reason("declined, proposed", change, author.get("reason", ""))
         written = self.extension.change(lambda: [Draft(found.path, None, found.data)], **by)
-        targets = tuple(name_of(step.path) for step in change.steps)
-        return Decided(name_of(found.path), "declined", written.written[0].version, targets)
+        return Decided(found.name, "declined", written.written[0].version, found.targets)
 
     # Boxes in the notes
 
@@ -195,7 +186,7 @@ class ProposalService(FeatureService):
 
     def _is_by_person(self, found: _OpenProposal) -> bool:
         """Return whether a person has given the note of a proposal its present text."""
-        versions = self.extension.changes_of(path_of(name_of(found.path)), 1)
+        versions = self.extension.changes_of(found.path, 1)
         if not versions or versions[0].after != found.sha256:
             return True
         return versions[0].is_by_person and versions[0].op not in _WITHOUT_DECISION
@@ -205,7 +196,7 @@ class ProposalService(FeatureService):
 
         Raises NotFound if somebody else has decided meanwhile.
         """
-        name = name_of(found.path)
+        name = found.name
         if decision == "decline":
             return self.decline(name, who=_EDITOR)
         try:
@@ -216,8 +207,7 @@ class ProposalService(FeatureService):
                 self.store.write_text(
                     name, text, if_sha256=found.sha256, who=_EDITOR, tool="accept", kind="human"
                 )
-            targets = tuple(name_of(step.path) for step in found.change.steps)
-            return Decided(name, "open", "", targets, error.message)
+            return Decided(name, "open", "", found.targets, error.message)
 
 
 def _accepted_by(change: ProposedChange, author: AuthorArgs) -> AuthorArgs:
