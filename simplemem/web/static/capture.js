@@ -70,7 +70,11 @@
 
   async function sendWaiting() {
     const captures = await listWaiting();
-    for (const capture of captures) if (capture.id !== edited?.id && !(await send(capture))) break;
+    for (const capture of captures) {
+      if (capture.id === edited?.id) continue;
+      const goesOn = await send(capture);
+      if (!goesOn) break;
+    }
     await showWaiting(captures.length > 0);
   }
 

@@ -363,7 +363,8 @@ window.GraphView = class GraphView {
   drawLabels(focus) {
     const { context } = this;
     const { width, height } = this.size();
-    context.font = "12px system-ui, sans-serif";
+    const fontSize = 0.75 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    context.font = `${fontSize}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "top";
     context.lineWidth = 3;
@@ -375,7 +376,7 @@ window.GraphView = class GraphView {
       const x = this.screen[2 * note];
       const y = this.screen[2 * note + 1] + this.radiusOnScreen(note) + 3;
       if (x < 0 || y < 0 || x > width || y > height) continue;
-      if (!takeCells(taken, x, y, this.labels[note].length * 6.5)) continue;
+      if (!takeCells(taken, x, y, this.labels[note].length * 0.55 * fontSize)) continue;
       context.strokeStyle = this.colours.paper;
       context.strokeText(this.labels[note], x, y);
       context.fillStyle = this.colours.ink;

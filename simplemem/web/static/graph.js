@@ -84,11 +84,11 @@ function firstPositions(groups) {
   for (const [note, group] of groups.entries()) {
     const inGroup = sizes.get(group) ?? 0;
     sizes.set(group, inGroup + 1);
-    const turn = inGroup * GOLDEN_ANGLE;
+    const angle = inGroup * GOLDEN_ANGLE;
     const distance = 12 * Math.sqrt(inGroup);
-    const around = (group * 2 * Math.PI) / (GraphView.GROUP_COUNT + 1);
-    positions[2 * note] = Math.cos(around) * spread + Math.cos(turn) * distance;
-    positions[2 * note + 1] = Math.sin(around) * spread + Math.sin(turn) * distance;
+    const groupAngle = (group * 2 * Math.PI) / (GraphView.GROUP_COUNT + 1);
+    positions[2 * note] = Math.cos(groupAngle) * spread + Math.cos(angle) * distance;
+    positions[2 * note + 1] = Math.sin(groupAngle) * spread + Math.sin(angle) * distance;
   }
   return positions;
 }
@@ -110,7 +110,7 @@ function startLayout() {
 
 // --- colours
 
-// Returns the number of the colour of each note. The most frequent values have colours of their own.
+// Shows the legend, and returns the number of the colour of each note. The most frequent values have colours of their own.
 function groupNotes() {
   const valueOf = { folder: folderOf, type: typeOf, tag: firstTagOf }[choices.elements.colour.value];
   const values = graph.names.map((_, note) => valueOf(note));

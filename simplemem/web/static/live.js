@@ -104,19 +104,21 @@
   function replacePart(part, copy) {
     const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     part.replaceWith(copy);
-    if (focused) [...copy.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });
+    if (!focused) return;
+    const link = [...copy.querySelectorAll("a")].find((other) => other.getAttribute("href") === focused);
+    link?.focus({ preventScroll: true });
   }
 
   function isInUse(part) {
     return part.querySelector("details[open], input:focus, textarea:focus, [contenteditable]:focus") !== null;
   }
 
-  let waiting = 0;
+  let refreshTimer = 0;
   document.addEventListener("notes-changed", ({ detail: { names } }) => {
     const isElsewhere = openNote !== undefined && names.length > 0 && !names.includes(openNote);
     if (isElsewhere) return;
-    clearTimeout(waiting);
-    waiting = setTimeout(refresh, 200);
+    clearTimeout(refreshTimer);
+    refreshTimer = setTimeout(refresh, 200);
   });
 
   follow();

@@ -5,12 +5,12 @@
   const main = document.getElementById("main");
   const status = document.getElementById("review-status");
   const batch = document.getElementById("batch");
-  const keys = document.getElementById("keys");
+  const keysDialog = document.getElementById("keys");
   let current = null;
 
   const items = () => [...main.querySelectorAll("[data-item]")];
-  const boxOf = (item) => item.querySelector("input[type=checkbox]");
-  const selected = () => items().filter((item) => boxOf(item)?.checked);
+  const checkboxOf = (item) => item.querySelector("input[type=checkbox]");
+  const selected = () => items().filter((item) => checkboxOf(item)?.checked);
 
   // --- what is fetched for an item: its rendered change when it is visible, details when it is opened
 
@@ -24,8 +24,11 @@
 
   async function fetchPart(place, address) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (answer.ok) place.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
-    else loading.delete(place);
+    if (!answer.ok) {
+      loading.delete(place); // the next call tries again
+      return;
+    }
+    place.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
   }
 
   const loadChange = (item) => load(item.querySelector("[data-change]"), item.querySelector("[data-change]")?.dataset.change);
@@ -71,11 +74,13 @@
     choose(all[Math.max(0, Math.min(all.length - 1, next))]);
   }
 
-  // The next item that is still open, from the current one on; if there is none, one before it.
-  function chooseNextOpen(place) {
+  // Chooses the first item from a position on that is still open; if there is none, the nearest open one before.
+  function chooseNextOpen(position) {
     const all = items();
     const isOpen = (item) => item.dataset.open === "1";
-    choose(all.slice(place).find(isOpen) ?? all.slice(0, place).findLast(isOpen) ?? all[Math.min(place, all.length - 1)]);
+    const next = all.slice(position).find(isOpen);
+    const previous = all.slice(0, position).findLast(isOpen);
+    choose(next ?? previous ?? all[Math.min(position, all.length - 1)]);
   }
 
   // --- forms
@@ -85,27 +90,39 @@
     fields.set("part", "1");
     const answer = await fetch(form.getAttribute("action"), { method: "POST", headers: { Accept: "text/html" }, body: fields });
     if (answer.status === 401) return location.reload();
-    const box = document.createElement("div");
-    box.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
-    if (!answer.ok) return showMessage(box.querySelector("h1, .error")?.textContent ?? "The action failed.");
-    update(box, fields.get("action"));
+    const result = parseHtml(await answer.text());
+    if (!answer.ok) return showMessage(result.querySelector("h1, .error")?.textContent ?? "The action failed.");
+    showResult(result, fields.get("action"));
   }
 
-  function update(box, action) {
-    const place = Math.max(0, items().indexOf(current));
-    const wasCurrent = current?.id;
-    for (const fresh of [...box.querySelectorAll("[data-item]")]) {
-      const old = document.getElementById(fresh.id);
-      if (!old) continue;
-      old.replaceWith(fresh);
-      watch(fresh);
-      if (fresh.id === wasCurrent) current = fresh;
-    }
-    document.getElementById("left").replaceWith(box.querySelector("#left"));
-    showMessage(box.querySelector("[data-message]").textContent);
+  // The server makes the HTML, and escapes all that notes say.
+  function parseHtml(html) {
+    const container = document.createElement("div");
+    container.innerHTML = html;
+    return container;
+  }
+
+  // Shows the new state of the items that an action concerned, and moves on to what is still to be reviewed.
+  function showResult(result, action) {
+    const position = Math.max(0, items().indexOf(current));
+    const staysHere = action === "comment" || result.querySelector(".problem");
+    replaceItems(result);
+    document.getElementById("left").replaceWith(result.querySelector("#left"));
+    showMessage(result.querySelector("[data-message]").textContent);
     showSelection();
-    if (action === "comment" || box.querySelector(".problem")) choose(document.getElementById(wasCurrent));
-    else chooseNextOpen(place);
+
+    if (staysHere) choose(current);
+    else chooseNextOpen(position);
+  }
+
+  function replaceItems(result) {
+    for (const newItem of [...result.querySelectorAll("[data-item]")]) {
+      const oldItem = document.getElementById(newItem.id);
+      if (!oldItem) continue;
+      if (oldItem === current) current = newItem;
+      oldItem.replaceWith(newItem);
+      visible.observe(newItem);
+    }
   }
 
   function showMessage(text) {
@@ -139,20 +156,20 @@
     const link = event.target.closest("a.comment");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    comment(link.closest("[data-item]"));
+    openCommentForm(link.closest("[data-item]"));
   });
 
-  async function comment(item) {
+  // The form is a part of the details of an item.
+  async function openCommentForm(item) {
     choose(item);
-    const place = item.querySelector("[data-details]");
-    await load(place, place.dataset.details);
-    const box = place.querySelector(".comment-box");
-    if (!box) return;
-    box.hidden = false;
-    box.querySelector("textarea").focus();
+    await loadDetails(item);
+    const commentBox = item.querySelector(".comment-box");
+    if (!commentBox) return; // the details cannot be fetched, or the token may only read
+    commentBox.hidden = false;
+    commentBox.querySelector("textarea").focus();
   }
 
-  // A button of the selected items if there are some, else of the current one.
+  // Presses the first of these buttons that there is, for the selected items if there are some, else for the current one.
   function press(...actions) {
     const form = selected().length > 0 ? batch : current?.querySelector(".actions");
     for (const action of actions) {
@@ -164,18 +181,18 @@
   const COMMANDS = {
     j: () => step(1),
     k: () => step(-1),
-    x: () => current && boxOf(current)?.click(),
+    x: () => current && checkboxOf(current)?.click(),
     K: () => press("keep", "reopen"),
     U: () => press("undo", "redo"),
     E: () => current?.querySelector("a.edit")?.click(),
-    c: () => current && comment(current),
+    c: () => current && openCommentForm(current),
     o: () => current?.querySelector("a.title")?.click(),
-    "?": () => keys.showModal(),
+    "?": () => keysDialog.showModal(),
   };
 
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
-    if (isTyping || keys.open || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || keysDialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
     const command = COMMANDS[event.key];
     if (!command) return;
     event.preventDefault();
@@ -184,33 +201,27 @@
 
   // --- changes that arrive meanwhile are announced, and not put between what a person reads
 
-  let waiting = 0;
+  let newsTimer = 0;
   document.addEventListener("notes-changed", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(showNews, 300);
+    clearTimeout(newsTimer);
+    newsTimer = setTimeout(showNews, 300);
   });
 
   async function showNews() {
     const answer = await fetch(`${vault}/review/news${location.search}`, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
-    const box = document.createElement("div");
-    box.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
-    const count = box.querySelector("#left");
-    const shown = new Set(items().flatMap((item) => (boxOf(item)?.value ?? item.id).split(" ")));
+    const count = parseHtml(await answer.text()).querySelector("#left");
+    const shown = new Set(items().flatMap((item) => (checkboxOf(item)?.value ?? item.id).split(" ")));
     const isNew = count.dataset.newest !== "" && !shown.has(count.dataset.newest);
     document.getElementById("left").replaceWith(count);
     document.getElementById("review-news").hidden = !isNew;
   }
 
-  function watch(item) {
-    visible.observe(item);
-  }
-
-  const button = document.getElementById("show-keys");
-  button.hidden = false;
-  button.addEventListener("click", () => keys.showModal());
+  const keysButton = document.getElementById("show-keys");
+  keysButton.hidden = false;
+  keysButton.addEventListener("click", () => keysDialog.showModal());
   batch?.classList.add("over");
   showSelection();
-  for (const item of items()) watch(item);
+  for (const item of items()) visible.observe(item);
   choose(items().find((item) => `#${item.id}` === location.hash) ?? items()[0], { focus: false });
 }
