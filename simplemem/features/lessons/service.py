@@ -226,8 +226,10 @@ class LessonService(FeatureService):
         properties: dict[str, str] = {}
         if lesson_type:
             properties["knowledge_type"] = lesson_type
+
         result = search_notes(self.store, LESSON, current, query, limit, properties)
         hits = result.hits
+
         missing = limit - len(hits)
         if superseded and missing > 0:
             more = search_notes(self.store, LESSON, superseded, query, missing, properties)
@@ -286,18 +288,19 @@ class LessonService(FeatureService):
             targets = [(new.type, find_lesson(lessons, new.target)) for new in relations]
             twins = [lesson for lesson in lessons if says_same(lesson, new_lesson)]
             twin = twin_to_update(twins, new_lesson)
-            if twin is None:
-                stem = f"{folder}/{slug_of(content)}"
-                path = self.free_path(change_set, stem, between="-")
-                change_set.put(path, _with_relations(text, targets))
-                return path, twins
 
-            new_tags = [tag for tag in note_tags if tag not in twin.tags]
-            all_tags = (*twin.tags, *new_tags)
-            self._apply(change_set, twin, change._replace(tags=all_tags))
-            for relation_type, target in targets:
-                self.relations.add(change_set, twin, relation_type, target)
-            return twin.path, twins
+            if twin is not None:
+                new_tags = [tag for tag in note_tags if tag not in twin.tags]
+                all_tags = (*twin.tags, *new_tags)
+                self._apply(change_set, twin, change._replace(tags=all_tags))
+                for relation_type, target in targets:
+                    self.relations.add(change_set, twin, relation_type, target)
+                return twin.path, twins
+
+            stem = f"{folder}/{slug_of(content)}"
+            path = self.free_path(change_set, stem, between="-")
+            change_set.put(path, _with_relations(text, targets))
+            return path, twins
 
         author = AuthorArgs(tool="save_knowledge") | by
         (path, twins), result = self.collection.change(draft, author)

@@ -51,9 +51,7 @@ class Wording:
     cause: re.Pattern[str]  # stands between an effect and its cause
     effects: Mapping[str, re.Pattern[str]]  # "none", "cure", "better", "worse", in this order
     opposites: tuple[Opposites, ...]
-    contrasts: tuple[
-        frozenset[str], ...
-    ]  # groups of words for different cases: staging, production
+    contrasts: tuple[frozenset[str], ...]  # words for cases of one kind: staging, production
     numbers: Mapping[str, float]  # the value of each numeral
     units: Mapping[str, str]  # the usual form of each unit
     bounds: re.Pattern[str]  # at the end of a text, the number that follows is a limit
@@ -87,6 +85,9 @@ def _read_wording(code: str, data: Mapping[str, Any]) -> Wording:
     effects: dict[str, re.Pattern[str]] = {}
     for name, pattern in data["effects"].items():
         effects[name] = re.compile(pattern)
+
+    contrasts = [frozenset(words.split()) for words in data["contrasts"].values()]
+
     return Wording(
         code=code,
         contractions=data["contractions"],
@@ -106,7 +107,7 @@ def _read_wording(code: str, data: Mapping[str, Any]) -> Wording:
         cause=re.compile(data["cause"]["connectors"]),
         effects=effects,
         opposites=_read_opposites(data["opposites"]),
-        contrasts=tuple(frozenset(words.split()) for words in data["contrasts"].values()),
+        contrasts=tuple(contrasts),
         numbers=numbers["words"],
         units=numbers["units"],
         bounds=re.compile(numbers["bounds"]),
