@@ -8,11 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import SimplememError
-from simplemem.features.review.inbox import Contradiction, NoteTexts, SimilarNote
+from simplemem.features.review.inbox import (
+    Contradiction,
+    NoteChange,
+    NoteTexts,
+    SimilarNote,
+)
 from simplemem.note.header import content_start, read_header
+from simplemem.note.names import base_name
 from simplemem.note.word_diff import compare_blocks, shared_words, split_into_words
 from simplemem.note.words import content_words
 
@@ -35,80 +42,104 @@ _NEGATIONS: Final = frozenset(
 )
 
 
-def find_similar(store: EnhancedStore, texts: NoteTexts) -> list[tuple[SimilarNote, str]]:
+@dataclass(frozen=True)
+class ComparedNote:
+    """A changed note as the rules compare it.
+
+    Lines are those of three words or more. `words` are those of its text that carry meaning.
+    """
+
+    change: NoteChange
+    old_lines: Sequence[str]
+    new_lines: Sequence[str]
+    added_lines: Sequence[str]
+    words: Sequence[str]
+
+
+def compare_note(texts: NoteTexts) -> ComparedNote:
+    """Return a changed note as the rules compare it."""
+    old_lines = _lines_of(_body_of(texts.old))
+    new_lines = _lines_of(_body_of(texts.new))
+    known_lines = set(old_lines)
+    body = _body_of(texts.new or texts.old)
+    return ComparedNote(
+        change=texts.note,
+        old_lines=old_lines,
+        new_lines=new_lines,
+        added_lines=[line for line in new_lines if line not in known_lines],
+        words=content_words(_words_of(body)),
+    )
+
+
+def find_similar(store: EnhancedStore, note: ComparedNote) -> list[tuple[SimilarNote, str]]:
     """Return the notes that resemble a changed one, the most similar first, with their texts.
 
     At most five are returned. The text is that of the body.
     """
-    text = _body_of(texts.new or texts.old)
-    words = content_words(_words_of(text))
-    own_names = {texts.note.name, texts.note.current_name}
+    own_names = {note.change.name, note.change.current_name}
     similar = []
-    for name, title in _candidates(store, texts, words):
+    for name, title in _candidates(store, note).items():
         if name in own_names:
             continue
         with suppress(SimplememError):
-            other = store.read(name).content[:_MAX_CHARACTERS]
-            shared = shared_words(words, content_words(_words_of(other)))
-            if shared >= _MIN_SIMILAR:
-                is_duplicate = shared >= _MIN_DUPLICATE
-                similar.append((SimilarNote(name, title, round(shared, 2), is_duplicate), other))
+            text = store.read(name).content[:_MAX_CHARACTERS]
+            shared = shared_words(note.words, content_words(_words_of(text)))
+            if shared < _MIN_SIMILAR:
+                continue
+            is_duplicate = shared >= _MIN_DUPLICATE
+            similar.append((SimilarNote(name, title, round(shared, 2), is_duplicate), text))
 
     similar.sort(key=lambda pair: pair[0].shared, reverse=True)
     return similar[:_MAX_SIMILAR]
 
 
-def _candidates(
-    store: EnhancedStore, texts: NoteTexts, words: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the names and titles of notes that may resemble a changed one, each once."""
-    names = dict[str, str]()
+def _candidates(store: EnhancedStore, note: ComparedNote) -> dict[str, str]:
+    """Return the titles of notes that may resemble a changed one, by their names."""
+    titles = dict[str, str]()
+    name = note.change.current_name
     with suppress(SimplememError):
-        for name in store.related(texts.note.current_name, limit=_MAX_SIMILAR):
-            names[name] = name.rpartition("/")[2]
+        for related in store.related(name, limit=_MAX_SIMILAR):
+            titles[related] = base_name(related)
 
-    title = texts.note.current_name.rpartition("/")[2]
-    query_words = [*_words_of(title), *_words_of(_changed_text(texts)), *words][:_MAX_QUERY_WORDS]
+    changed_words = _words_of("\n".join(note.added_lines))
+    words = [*_words_of(base_name(name)), *changed_words, *note.words]
+    query = " ".join(words[:_MAX_QUERY_WORDS])
     with suppress(SimplememError):
-        found = store.search(" ".join(query_words), limit=_MAX_CANDIDATES, rerank=False)
-        for hit in found.hits:
-            names[hit.name] = hit.title
-    yield from names.items()
+        for hit in store.search(query, limit=_MAX_CANDIDATES, rerank=False).hits:
+            titles[hit.name] = hit.title
+    return titles
 
 
 def find_contradictions(
-    store: EnhancedStore, texts: NoteTexts, similar: Sequence[tuple[SimilarNote, str]]
+    store: EnhancedStore, note: ComparedNote, similar: Sequence[tuple[SimilarNote, str]]
 ) -> list[Contradiction]:
     """Return statements of a change that differ from others in a number or a negation.
 
     The others are in the same note before the change, and in similar notes. Disputed facts that
     link to the note are among the results. At most six are returned.
     """
-    found = list(_replaced_values(texts))
-    lines = _added_lines(texts)
-    for note, text in similar:
-        if not note.is_duplicate:
-            found += _compare_lines(lines, note.name, _lines_of(text))
-    found += _disputed_facts(store, texts.note.current_name)
+    found = list(_replaced_values(note))
+    for other, text in similar:
+        if not other.is_duplicate:
+            found += _compare_lines(note.added_lines, other.name, _lines_of(text))
+    found += _disputed_facts(store, note.change.current_name)
     return found[:_MAX_CONTRADICTIONS]
 
 
-def _replaced_values(texts: NoteTexts) -> Iterator[Contradiction]:
+def _replaced_values(note: ComparedNote) -> Iterator[Contradiction]:
     """Yield the lines of a note in which a change replaced a number or negated a statement."""
-    old_lines = _lines_of(_body_of(texts.old))
-    new_lines = _lines_of(_body_of(texts.new))
     changes = compare_blocks(
-        [split_into_words(line) for line in old_lines],
-        [split_into_words(line) for line in new_lines],
+        [split_into_words(line) for line in note.old_lines],
+        [split_into_words(line) for line in note.new_lines],
     )
     for change in changes:
         if change.old is None or change.new is None or not change.is_changed:
             continue
-        old = old_lines[change.old]
-        new = new_lines[change.new]
+        old = note.old_lines[change.old]
+        new = note.new_lines[change.new]
         why = _describe_difference(new, old)
         if why:
-            yield Contradiction(texts.note.name, new, old, f"the note said {why} before")
+            yield Contradiction(note.change.name, new, old, f"the note said {why} before")
 
 
 def _compare_lines(
@@ -135,11 +166,12 @@ def _describe_difference(line: str, other: str) -> str:
             if number != other_number:
                 return f"{other_number} instead of {number}"
 
-    is_negated = not _NEGATIONS.isdisjoint(_words_of(line))
-    is_other_negated = not _NEGATIONS.isdisjoint(_words_of(other))
-    if is_negated != is_other_negated:
-        return "the opposite"
-    return ""
+    return "the opposite" if _is_negated(line) != _is_negated(other) else ""
+
+
+def _is_negated(line: str) -> bool:
+    """Return whether a line has a word such as "not"."""
+    return not _NEGATIONS.isdisjoint(_words_of(line))
 
 
 def _disputed_facts(store: EnhancedStore, name: str) -> Iterator[Contradiction]:
@@ -153,17 +185,6 @@ def _disputed_facts(store: EnhancedStore, name: str) -> Iterator[Contradiction]:
             if fact.frontmatter.get("status") == "disputed":
                 why = "it is disputed, and links to this note"
                 yield Contradiction(link.name, "", link.title, why)
-
-
-def _added_lines(texts: NoteTexts) -> list[str]:
-    """Return the lines that a change added to a note."""
-    old_lines = set(_lines_of(_body_of(texts.old)))
-    return [line for line in _lines_of(_body_of(texts.new)) if line not in old_lines]
-
-
-def _changed_text(texts: NoteTexts) -> str:
-    """Return the lines that a change added, as one text."""
-    return "\n".join(_added_lines(texts))
 
 
 def _lines_of(body: str) -> list[str]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError
-from simplemem.features.review.agent_log import MAX_OPERATIONS, AgentLog, LogReading
-from simplemem.features.review.details import find_contradictions, find_similar
+from simplemem.features.review.agent_log import MAX_OPERATIONS, AgentLog
+from simplemem.features.review.change_texts import ChangeTexts
+from simplemem.features.review.details import compare_note, find_contradictions, find_similar
 from simplemem.features.review.folding import (
     Group,
     Item,
-    Operation,
-    Standing,
     fingerprints_of,
-    group_by_session,
     matching,
     note_change_of,
     reason_of_merge,
@@ -30,28 +25,20 @@ from simplemem.features.review.inbox import (
     InboxFilter,
     InboxGroup,
     ItemDetails,
-    NoteChange,
     NoteTexts,
     ReviewItem,
-    TextReview,
 )
-from simplemem.features.review.state import PersonalReview, ReviewLog
-from simplemem.features.review.text_review import review_texts
+from simplemem.features.review.listing import ItemConditions, Listing, list_groups
+from simplemem.features.review.state import ReviewLog
 from simplemem.features.review.undo_by_merge import text_without_change
 from simplemem.features.service import FeatureService
-from simplemem.models import AuthorArgs, is_called
-from simplemem.note.dates import format_log_time
-from simplemem.note.names import path_of
+from simplemem.models import AuthorArgs
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore, Version
+    from simplemem.store import EnhancedStore
 
 _MAX_LISTINGS: Final = 50  # one per person, that are remembered
-_MAX_TEXT_REVIEWS: Final = 2000  # that are remembered
-_UNDONE_STAYS: Final = timedelta(days=1)  # in the list of what is to be reviewed
 _MAX_COMMENT: Final = 4000  # characters
-_MAX_NOTES: Final = 20  # of one item whose texts are compared for the list
-_LOST_TEXT: Final = "the text is no longer kept"
 
 
 def review_of(store: EnhancedStore) -> ReviewService:
@@ -59,25 +46,10 @@ def review_of(store: EnhancedStore) -> ReviewService:
     return ReviewService.of(store)
 
 
-class _Listing(NamedTuple):
-    """All groups of the log as one person has reviewed them, and what was read with them.
-
-    `agents` and `folders` are those of all changes, for a filter.
-    """
-
-    groups: Sequence[Group]
-    agents: tuple[str, ...]
-    folders: tuple[str, ...]
-    reading: LogReading
-    review: PersonalReview
-    last_look: str
-    is_complete: bool
-
-
 class ReviewService(FeatureService):
     """The inbox of changes by agents, and its actions.
 
-    Guards the reviews of texts that it made, and the last listing of each person.
+    Guards the last listing of each person.
     """
 
     def __init__(self, store: EnhancedStore) -> None:
@@ -85,9 +57,8 @@ class ReviewService(FeatureService):
         super().__init__(store)
         self._agent_log = AgentLog(store.extension)
         self._log = ReviewLog(store.extension, store.root)
-        self._text_reviews: OrderedDict[tuple[str | None, str | None], TextReview] = OrderedDict()
-        self._listings: dict[str, _Listing] = {}
-        self._guard = threading.Lock()
+        self._texts = ChangeTexts(store.extension)
+        self._listings: dict[str, Listing] = {}
 
     # Reading
 
@@ -97,7 +68,8 @@ class ReviewService(FeatureService):
         Raises NotFound if `since` is an unknown version, and Invalid if it is no date.
         """
         listing = self._listing(conditions.person, conditions.since)
-        groups = list(matching(listing.groups, _condition(conditions, listing)))
+        item_conditions = ItemConditions.of(conditions, listing)
+        groups = list(matching(listing.groups, item_conditions.are_met_by))
         items = [item for group in groups for item in group.items]
         end = conditions.offset + conditions.limit
         page = items[conditions.offset : end]
@@ -137,7 +109,7 @@ class ReviewService(FeatureService):
         listing = self._listing(person)
         return tuple(
             self._review_item(item, listing)
-            for item in _items_of(listing.groups)
+            for item in listing.items()
             if not wanted.isdisjoint(item.versions)
         )
 
@@ -149,19 +121,20 @@ class ReviewService(FeatureService):
         """
         item = self.item(version, person)
         texts = self.texts_of(item)
-        similar = find_similar(self.store, texts[0])
+        note = compare_note(texts[0])
+        similar = find_similar(self.store, note)
         return ItemDetails(
             item=item,
             texts=texts,
             similar=tuple(note for note, _ in similar),
-            contradictions=tuple(find_contradictions(self.store, texts[0], similar)),
+            contradictions=tuple(find_contradictions(self.store, note, similar)),
         )
 
     def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:
         """Return the notes of an item with their texts before and after it."""
-        return tuple(self._texts_of(note) for note in item.notes)
+        return tuple(self._texts.read(note) for note in item.notes)
 
-    def _listing(self, person: str, since: str = "") -> _Listing:
+    def _listing(self, person: str, since: str = "") -> Listing:
         """Return all changes by agents, or those since a date or version, by session.
 
         The date is ignored for `LAST_LOOK`, because it depends on the changes themselves.
@@ -170,9 +143,9 @@ class ReviewService(FeatureService):
             return self._whole_listing(person)
         reading = self._agent_log.read_since(since)
         is_complete = len(reading.versions) < MAX_OPERATIONS
-        return _list_groups(reading, self._log.review_of(person), person, is_complete=is_complete)
+        return list_groups(reading, self._log.review_of(person), person, is_complete=is_complete)
 
-    def _whole_listing(self, person: str) -> _Listing:
+    def _whole_listing(self, person: str) -> Listing:
         """Return all changes by agents, by session. It is kept until something changes."""
         reading = self._agent_log.read()
         review = self._log.review_of(person)
@@ -184,14 +157,14 @@ class ReviewService(FeatureService):
         ):
             return listing
 
-        listing = _list_groups(reading, review, person, is_complete=reading.is_complete)
+        listing = list_groups(reading, review, person, is_complete=reading.is_complete)
         if len(self._listings) >= _MAX_LISTINGS:
             self._listings.clear()
         self._listings[person] = listing
         return listing
 
     def _groups_of(
-        self, groups: Sequence[Group], page: Sequence[Item], listing: _Listing
+        self, groups: Sequence[Group], page: Sequence[Item], listing: Listing
     ) -> Iterator[InboxGroup]:
         """Yield the groups that have items of a page, with these items."""
         on_page = {id(item) for item in page}
@@ -210,7 +183,7 @@ class ReviewService(FeatureService):
                 ),
             )
 
-    def _review_item(self, item: Item, listing: _Listing) -> ReviewItem:
+    def _review_item(self, item: Item, listing: Listing) -> ReviewItem:
         """Return an item with what its texts show."""
         return ReviewItem(
             version=item.first.version,
@@ -222,65 +195,13 @@ class ReviewService(FeatureService):
             tool=item.tool,
             reason=item.reason,
             sources=item.sources,
-            text=self._text_review_of(item.notes),
+            text=self._texts.review_all(item.notes),
             is_kept=item.is_kept,
             is_undone=item.is_undone,
             can_redo=all(standing.undo for standing in item.standings),
             is_new=item.last.when > listing.last_look,
             comments=listing.review.comments_on(item.fingerprints),
         )
-
-    def _text_review_of(self, notes: Sequence[NoteChange]) -> TextReview:
-        """Return what the texts of some notes show: the lines of the first, the warnings of all."""
-        reviews = [self._review_texts_of(note) for note in notes[:_MAX_NOTES]]
-        if len(reviews) == 1:
-            return reviews[0]
-        warnings = [
-            f"{note.current_name}: {warning}"
-            for note, review in zip(notes, reviews, strict=False)
-            for warning in review.warnings
-        ]
-        return TextReview(
-            words_added=sum(review.words_added for review in reviews),
-            words_removed=sum(review.words_removed for review in reviews),
-            lines=reviews[0].lines,
-            has_more=True,
-            warnings=tuple(warnings),
-            problem=next((review.problem for review in reviews if review.problem), ""),
-        )
-
-    def _review_texts_of(self, note: NoteChange) -> TextReview:
-        """Return what the texts of a note show. Texts with the same hashes are read once."""
-        key = (note.before, note.after)
-        with self._guard:
-            review = self._text_reviews.get(key)
-        if review is not None:
-            return review
-
-        texts = self._texts_of(note)
-        if texts.problem:
-            return TextReview(problem=texts.problem)  # the text may be found again
-        review = review_texts(texts.old, texts.new)
-        with self._guard:
-            self._text_reviews[key] = review
-            if len(self._text_reviews) > _MAX_TEXT_REVIEWS:
-                self._text_reviews.popitem(last=False)
-        return review
-
-    def _texts_of(self, note: NoteChange) -> NoteTexts:
-        """Return the texts of a note before and after a change."""
-        paths = (path_of(note.current_name), path_of(note.name))
-        old = self._text_of(note.before, paths)
-        new = self._text_of(note.after, paths)
-        problem = _LOST_TEXT if old is None or new is None else ""
-        return NoteTexts(note, old or "", new or "", problem)
-
-    def _text_of(self, sha256: str | None, paths: Sequence[str]) -> str | None:
-        """Return the text that has a hash; "" for no note, None if the text is lost."""
-        if sha256 is None:
-            return ""
-        data = self.extension.text_of_version(sha256, *paths)
-        return None if data is None else data.decode("utf-8", "replace")
 
     # Actions
 
@@ -387,7 +308,7 @@ class ReviewService(FeatureService):
         if others or change.new_path or change.before is None or change.after is None:
             return None
 
-        texts = self._texts_of(note_change_of(change))
+        texts = self._texts.read(note_change_of(change))
         current = self.extension.bytes_of(change.path)
         if texts.problem or current is None:
             return None
@@ -421,84 +342,6 @@ class ReviewService(FeatureService):
             found[version] = fingerprints_of(changes)
             results.append(ActionResult(version, is_done=True, what=f"{action} {version}"))
         return found, tuple(results)
-
-
-def _list_groups(
-    reading: LogReading, review: PersonalReview, person: str, *, is_complete: bool
-) -> _Listing:
-    """Return the operations of a reading as a person has reviewed them, by session."""
-
-    def standing_of(operation: Operation) -> Standing:
-        """Return how an operation stands for the person."""
-        undo = reading.undone.get(operation.version)
-        undone_at = reading.times.get(undo, "") if undo else ""
-        return Standing(undo, undone_at, review.has_kept(operation.fingerprints))
-
-    groups = group_by_session(reading.operations, standing_of)
-    return _Listing(
-        groups,
-        _agents_of(groups),
-        _folders_of(groups),
-        reading,
-        review,
-        last_look=max(review.last_look, _last_undo(reading.versions, person)),
-        is_complete=is_complete,
-    )
-
-
-def _condition(conditions: InboxFilter, listing: _Listing) -> Callable[[Item], bool]:
-    """Return whether an item passes a filter, as a function."""
-    folder = conditions.folder.strip("/")
-    earliest = listing.last_look if conditions.since == LAST_LOOK else ""
-    undone_since = format_log_time(datetime.now(UTC) - _UNDONE_STAYS)
-
-    def passes(item: Item) -> bool:
-        """Return whether an item passes."""
-        if conditions.agent and not is_called(item.first.who, conditions.agent):
-            return False
-        if folder and not any(_is_in(note, folder) for note in item.notes):
-            return False
-        if earliest and item.last.when <= earliest:
-            return False
-        if not conditions.only_unreviewed or item.is_open:
-            return True
-        return item.standings[-1].undone_at > undone_since and not item.is_kept
-
-    return passes
-
-
-def _is_in(note: NoteChange, folder: str) -> bool:
-    """Return whether a note is in a folder, or below it, before or after a change."""
-    return any(name.startswith(f"{folder}/") for name in (note.name, note.current_name))
-
-
-def _last_undo(versions: Sequence[Version], person: str) -> str:
-    """Return when a person last undid something among changes, newest first; "" if never."""
-    for version in versions:
-        if version.op == "undo" and version.is_by_person and is_called(version.who, person):
-            return version.when
-    return ""
-
-
-def _items_of(groups: Sequence[Group]) -> Iterator[Item]:
-    """Yield the items of all groups."""
-    for group in groups:
-        yield from group.items
-
-
-def _agents_of(groups: Sequence[Group]) -> tuple[str, ...]:
-    """Return the authors of all changes, sorted."""
-    return tuple(sorted({group.who for group in groups if group.who}))
-
-
-def _folders_of(groups: Sequence[Group]) -> tuple[str, ...]:
-    """Return the folders that contain a changed note, sorted. Their own folders are left out."""
-    folders = set()
-    for item in _items_of(groups):
-        for note in item.notes:
-            folder, _, _ = note.current_name.rpartition("/")
-            folders.add(folder)
-    return tuple(sorted(folders - {""}))
 
 
 def _order_of(version: str) -> int:
