@@ -6,6 +6,7 @@ they are the same for everybody, and say nothing about a vault.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from functools import cache
@@ -21,6 +22,7 @@ from simplemem.web.problem_documents import HTTPError
 _FOLDER: Final = files("simplemem.web").joinpath("static")
 _MEDIA_TYPES: Final = {
     ".css": "text/css",
+    ".html": "text/html",
     ".js": "text/javascript",
     ".png": "image/png",
     ".svg": "image/svg+xml",
@@ -30,6 +32,14 @@ _MEDIA_TYPES: Final = {
 # Names of files and folders that begin with a letter, so that none leads out of the folder.
 _NAME: Final = re.compile(r"(?:[a-z][\w-]*/){0,3}[A-Za-z][\w.-]*")
 _PATH: Final = re.compile(rf"(?:/[\w-]+)?/static/{_NAME.pattern}")
+# A document is a frame that draws what a note says. Whoever opens it, it has no origin, reaches
+# nothing, and runs only the scripts that are in it. A server cannot send it any: it refuses
+# requests of foreign origins, and of those without one.
+_FRAME_POLICY: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';"
+    " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_LINKED_SCRIPT: Final = re.compile(r'<script src="(?P<name>[\w./-]+)"></script>')
 _WORKER: Final = "capture-worker.js"  # the service worker, for the capture page alone
 _HASH_LENGTH: Final = 12
 _CACHE_BRIEFLY: Final = "public, max-age=600"
@@ -63,6 +73,8 @@ async def send_static_file(request: Request) -> Response:
     if request.query_params.get("v") == _hash_of(name):
         cache_control = _CACHE_FOR_A_YEAR
     headers = {"Cache-Control": cache_control}
+    if media_type == "text/html":
+        headers["Content-Security-Policy"] = _frame_policy(name)
     if name == _WORKER:
         prefix = request.url.path.removesuffix(f"/static/{name}")
         headers["Service-Worker-Allowed"] = f"{prefix}/capture"
@@ -76,6 +88,28 @@ def _hash_of(name: str) -> str:
 
 
 @cache
+def _frame_policy(name: str) -> str:
+    """Return the Content-Security-Policy of a document: it runs its own scripts and no others."""
+    document = _FOLDER.joinpath(name).read_text(encoding="utf-8")
+    hashes = []
+    for script in _LINKED_SCRIPT.finditer(document):
+        digest = hashlib.sha256(_read_file(script["name"])).digest()
+        hashes.append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    return _FRAME_POLICY.format(hashes=" ".join(hashes))
+
+
+@cache
 def _read_file(name: str) -> bytes:
-    """Return the content of a static file. Each file is read once per process."""
-    return _FOLDER.joinpath(name).read_bytes()
+    """Return the content of a static file. Each file is read once per process.
+
+    A document has the scripts in it that it links to.
+    """
+    content = _FOLDER.joinpath(name).read_bytes()
+    if not name.endswith(".html"):
+        return content
+    return _LINKED_SCRIPT.sub(_inline_script, content.decode()).encode()
+
+
+def _inline_script(link: re.Match[str]) -> str:
+    """Return an element with the script that a link of a document names."""
+    return f"<script>{_read_file(link['name']).decode()}</script>"

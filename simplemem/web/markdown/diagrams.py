@@ -1,4 +1,4 @@
-"""Blocks of code with the language `mermaid`: they are shown as their source."""
+"""Blocks of code with the language `mermaid`: their source, which `note-diagrams.js` draws."""
 
 from __future__ import annotations
 

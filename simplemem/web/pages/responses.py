@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    # For the diagrams of a note, each in a frame of its own that has no origin.
+    " frame-src 'self';"
     # For the capture page, which a phone installs and which works offline.
     " manifest-src 'self'; worker-src 'self'"
 )
