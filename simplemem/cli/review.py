@@ -328,7 +328,7 @@ def _undo(store: EnhancedStore, versions: Sequence[str]) -> Answer:
     """Undo changes, and return what was done."""
     from simplemem.features.review.service import review_of
 
-    return _results_answer(review_of(store).undo(versions, who=WHO, tool="review"))
+    return _results_answer(review_of(store).undo(versions, who=WHO, tool="review", kind="human"))
 
 
 def _results_answer(results: Sequence[ActionResult]) -> Answer:

@@ -61,6 +61,15 @@ def test_a_change_is_listed_until_it_is_kept_or_undone(run: Run, vault: Path) ->
     assert run("review", "keep", "v999").code == 1
 
 
+def test_undo_keeps_what_somebody_changed_in_the_note_since(run: Run, vault: Path) -> None:
+    note = vault / "people/Ada.md"
+    version = change(vault)
+    note.write_text(ada(vault).replace("Countess", "Duchess"))
+    assert run("review", "undo", version).code == 0
+    assert "Sugar." not in ada(vault)
+    assert "Duchess" in ada(vault)
+
+
 def test_the_list_is_narrowed_by_agent_folder_and_time(run: Run, vault: Path) -> None:
     change(vault)
     for options in (["--agent", "cursor"], ["--folder", "projects"]):

@@ -35,7 +35,7 @@ from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.store import EnhancedStore, Version
 
 _MAX_LISTINGS: Final = 50  # one per person, that are remembered
 _MAX_COMMENT: Final = 4000  # characters
@@ -298,14 +298,8 @@ class ReviewService(FeatureService):
         deleted by the operation, or its texts or the note itself are gone; and if an agent asks,
         because the result would be one more change to review.
         """
-        if author.get("kind") != "human":
-            return None
-        try:
-            changes = self.extension.operation(version)
-        except SimplememError:
-            return None
-        [change, *others] = changes
-        if others or change.new_path or change.before is None or change.after is None:
+        change = self._change_of_one_text(version)
+        if change is None or author.get("kind") != "human":
             return None
 
         texts = self._texts.read(note_change_of(change))
@@ -326,6 +320,17 @@ class ReviewService(FeatureService):
         return ActionResult(
             version, is_done=True, what=f"undid the change of {name} and kept later changes"
         )
+
+    def _change_of_one_text(self, version: str) -> Version | None:
+        """Return the change of an operation that changed the text of one note, and nothing else."""
+        try:
+            changes = self.extension.operation(version)
+        except SimplememError:
+            return None
+        [change, *others] = changes
+        if others or change.new_path or change.before is None or change.after is None:
+            return None
+        return change
 
     def _look_up(
         self, versions: Sequence[str], action: str
