@@ -1,7 +1,8 @@
-"""What the editor completes, as JSON: the names of notes in wikilinks, and tags."""
+"""What the editor completes, as JSON: the names of notes in wikilinks, tags, and folders."""
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from starlette.requests import Request
@@ -26,6 +27,7 @@ def routes(page: PageRoutes) -> list[Route]:
     return [
         page.get("/complete/notes", _complete_notes),
         page.get("/complete/tags", _complete_tags),
+        page.get("/complete/folders", _complete_folders),
     ]
 
 
@@ -76,3 +78,34 @@ async def _complete_tags(request: Request, view: VaultView, _grant: Grant) -> Re
     matches = [tag for tag in counts if typed in tag.casefold()]
     matches.sort(key=lambda tag: not tag.casefold().startswith(typed))
     return Json(matches[:_MAX_CHOICES])
+
+
+async def _complete_folders(request: Request, view: VaultView, _grant: Grant) -> Response:
+    """Return up to 20 folders that contain what was typed."""
+    typed = request.query_params.get("q", "")
+    return Json(await ask(view, lambda store: list_folders(store, typed)))
+
+
+def list_folders(store: EnhancedStore, typed: str = "") -> list[str]:
+    """Return up to 20 folders that contain notes, sorted by name.
+
+    With `typed`, only those whose path contains it, in any case, those that begin with it first.
+    """
+    wanted = typed.strip().casefold()
+    folders = {name for name in _folders_of(store) if wanted in name.casefold()}
+
+    def order(folder: str) -> tuple[bool, str]:
+        return not folder.casefold().startswith(wanted), folder
+
+    return heapq.nsmallest(_MAX_CHOICES, folders, key=order)
+
+
+def _folders_of(store: EnhancedStore) -> set[str]:
+    """Return the folders that contain notes, with all folders around them."""
+    folders: set[str] = set()
+    for path in store.extension.indexed():
+        folder = name_of(path).rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders

@@ -18,9 +18,9 @@ from starlette.routing import Route
 
 from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError, Unreadable
 from simplemem.note.line_ends import restore_line_ends, text_for_form
-from simplemem.note.names import name_of
 from simplemem.note.words import format_count
 from simplemem.web.markdown.addresses import edit_url, link_of
+from simplemem.web.pages.completion import list_folders
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
     author_of,
@@ -358,11 +358,11 @@ async def _new_page(
     messages: tuple[str, ...] = (),
     status: int = 200,
 ) -> Response:
-    """Return the form that creates a note, with the folders and templates of the vault."""
+    """Return the form that creates a note, with 20 folders and the templates of the vault."""
 
     def read_choices(store: EnhancedStore) -> tuple[list[str], list[str]]:
-        """Return the folders and the templates of the vault."""
-        return folders_of(store), store.template_names()
+        """Return the first folders and the templates of the vault."""
+        return list_folders(store), store.template_names()
 
     folders, templates = await view.executor.run(lambda: read_choices(view.executor.store()))
     return show_page(
@@ -378,17 +378,6 @@ async def _new_page(
         messages=messages,
         status=status,
     )
-
-
-def folders_of(store: EnhancedStore) -> list[str]:
-    """Return the folders that contain notes, sorted by name."""
-    folders = set()
-    for path in store.extension.indexed():
-        folder = name_of(path).rpartition("/")[0]
-        while folder:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    return sorted(folders)
 
 
 # --- the preview

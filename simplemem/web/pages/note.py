@@ -11,12 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from simplemem.errors import NotFound
+from simplemem.web.markdown.addresses import edit_url
 from simplemem.web.markdown.context import NoteContext
 from simplemem.web.markdown.parts import Part, part_of
 from simplemem.web.note_context import read_context
 from simplemem.web.pages.note_actions import actions_of
 from simplemem.web.pages.page_routes import PageRoutes
-from simplemem.web.pages.responses import ask, can_write, show_page, show_part
+from simplemem.web.pages.responses import ask, can_write, error_page, show_page, show_part
 from simplemem.web.property_values import PropertyValue, link_targets, property_rows
 from simplemem.web.rendering import Renderer
 from simplemem.web.tokens import Grant
@@ -71,13 +73,18 @@ async def _show_note(
     """Show a note, with its properties, links, backlinks and latest versions.
 
     `?part=2` shows the second part of a long note, `?only=text` nothing but the text, and
-    `?blame=1` who wrote it. Raises NotFound if there is no such note, Ambiguous if several have the
-    name.
+    `?blame=1` who wrote it. If there is no such note, says so, and leads whoever may write to the
+    editor. Raises NotFound for everybody else, Ambiguous if several notes have the name.
     """
     name = request.path_params["name"]
     prefix = view.vault.prefix
     wish = _read_wish(request, can_create=can_write(view, grant))
-    page = await ask(view, lambda store: _read_note(store, name, prefix, wish))
+    try:
+        page = await ask(view, lambda store: _read_note(store, name, prefix, wish))
+    except NotFound as error:
+        if not wish.can_create:
+            raise
+        return error_page(view.vault, grant, error, create_address=edit_url(prefix, name))
 
     part = page.part
     text = f"{part.text}\n\n{part.definitions}" if part.definitions else part.text

@@ -144,14 +144,20 @@ def sign_in_page(prefix: str, destination: str, problem: str = "") -> Response:
     )
 
 
-def error_page(vault: MountedVault, grant: Grant | None, error: SimplememError) -> Response:
-    """Return the page that shows an error, with the status of the error."""
+def error_page(
+    vault: MountedVault, grant: Grant | None, error: SimplememError, *, create_address: str = ""
+) -> Response:
+    """Return the page that shows an error, with the status of the error.
+
+    `create_address` is where the reader can create the note that was not found, if they may.
+    """
     return html_response(
         "error.html",
         status_of(error),
         prefix=vault.prefix,
         title="Error",
         error=error,
+        create_address=create_address,
         is_signed_in=grant is not None,
     )
 

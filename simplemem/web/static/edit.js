@@ -205,6 +205,20 @@ function startEditing(form) {
     return answer.ok ? answer.json() : [];
   }
 
+  // The form of a new note has a few folders; the ones that match what is typed replace them.
+  const folderField = document.getElementById("folder");
+  folderField?.addEventListener("input", async () => {
+    const typed = folderField.value;
+    const folders = await complete("folders", typed);
+    if (typed !== folderField.value) return; // more was typed meanwhile
+    const options = folders.map((folder) => {
+      const option = document.createElement("option");
+      option.value = folder;
+      return option;
+    });
+    folderField.list.replaceChildren(...options);
+  });
+
   async function completeLink(context) {
     const typed = context.matchBefore(/\[\[[^[\]|\n]*$/);
     if (!typed) return null;

@@ -348,3 +348,33 @@ def test_nobody_writes_without_signing_in(server: Served, vault: Path) -> None:
         assert answer.status == 401 and f'value="{path}"'.encode() in answer.body
     assert notes_of(vault) == before
     assert OWNER not in str(before)
+
+
+def test_the_form_of_a_new_note_has_few_folders_and_the_server_completes_the_others(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    for number in range(60):
+        folder = tmp_path / "vault" / f"place {number:02}" / "rooms"
+        folder.mkdir(parents=True)
+        (folder / "n.md").write_text("words")
+    server = serve()
+    browser = Browser(server)
+    assert browser.get("/note/place 59/rooms/n".replace(" ", "%20")).status == 200
+    page = browser.get("/new").body.decode()
+    assert page.count("<option") == 20 and '<option value="place 00/rooms">' in page
+    assert browser.get("/complete/folders?q=E+59").data == ["place 59", "place 59/rooms"]
+    assert browser.get("/complete/folders?q=rooms").data[0] == "place 00/rooms"
+    assert browser.get("/complete/folders?q=nowhere").data == []
+
+
+def test_the_page_of_a_missing_note_leads_whoever_may_write_to_its_editor(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    (tmp_path / "vault").mkdir()
+    server = serve()
+    missing = Browser(server).get("/note/birds/Grey%20heron")
+    assert missing.status == 404
+    assert b'<a href="/edit/birds/Grey%20heron">Create this note</a>' in missing.body
+
+    reader = Browser(server, server.new_token("reader"))
+    assert b"Create this note" not in reader.get("/note/birds/Grey%20heron").body
