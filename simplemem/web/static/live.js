@@ -86,7 +86,7 @@
   // --- what is on the page
 
   // The parts with `data-live` are taken from a fresh copy of this page. A part in which somebody
-  // works, or whose details are open, stays as it is.
+  // works stays as it is. So does a part other than the note whose details are open.
   async function refresh() {
     const parts = [...document.querySelectorAll("[data-live]")].filter((part) => !isInUse(part));
     if (parts.length === 0) return;
@@ -100,17 +100,44 @@
     }
   }
 
-  // The keyboard stays on the link on which it was.
+  // The keyboard stays on the link or summary on which it was, and the page where it is scrolled to.
   function replacePart(part, copy) {
-    const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const top = window.scrollY;
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
+    const details = nameDetails(part);
+    const copiedDetails = nameDetails(copy);
+    for (const [name, { open }] of details) {
+      if (copiedDetails.has(name)) copiedDetails.get(name).open = open;
+    }
     part.replaceWith(copy);
-    if (!focused) return;
-    const link = [...copy.querySelectorAll("a")].find((other) => other.getAttribute("href") === focused);
-    link?.focus({ preventScroll: true });
+
+    if (focused?.matches("summary")) {
+      const [name] = [...details].find(([, element]) => element === focused.parentElement);
+      copiedDetails.get(name)?.querySelector("summary").focus({ preventScroll: true });
+    } else if (focused?.hasAttribute("href")) {
+      const address = focused.getAttribute("href");
+      const link = [...copy.querySelectorAll("a")].find((other) => other.getAttribute("href") === address);
+      link?.focus({ preventScroll: true });
+    }
+    scrollTo({ top, behavior: "instant" });
+  }
+
+  // Returns the details of a part by their summary, and by their place among those with the same.
+  function nameDetails(part) {
+    const counts = new Map();
+    const named = new Map();
+    for (const details of part.querySelectorAll("details:has(> summary)")) {
+      const summary = details.querySelector("summary").textContent.trim();
+      const count = counts.get(summary) ?? 0;
+      counts.set(summary, count + 1);
+      named.set(`${count} ${summary}`, details);
+    }
+    return named;
   }
 
   function isInUse(part) {
-    return part.querySelector("details[open], input:focus, textarea:focus, [contenteditable]:focus") !== null;
+    const details = part.dataset.live === "note" ? "details[open]:has(form)" : "details[open]";
+    return part.querySelector(`${details}, input:focus, textarea:focus, [contenteditable]:focus`) !== null;
   }
 
   let refreshTimer = 0;

@@ -81,3 +81,25 @@ def test_the_parts_of_a_long_note_follow_by_scrolling_or_by_a_link(
     page.click("text=Next part")
     page.click("text=Next part")
     assert page.get_by_text("The very end.").is_visible()
+
+
+def test_a_change_of_the_open_note_keeps_its_open_details_and_the_scroll_position(
+    serve: Callable[..., Served], open_page: OpenPage, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    callouts = "> [!tip]- Folded\n> First words\n\n> [!tip]- Folded\n> Second words\n\n"
+    (vault / "Plan.md").write_text("Above.\n\n" * 60 + callouts + "Below.\n\n" * 60)
+    server = serve()
+    page = open_page(server, "/note/Plan")
+    page.locator("details.callout summary").nth(1).click()
+    top = page.evaluate("scrollY")
+    assert top > 0
+
+    server.tool("update_memory", name="Plan", append="Written by an agent.")
+    page.wait_for_selector("text=Written by an agent.", state="attached")
+    assert page.locator("text=Second words").is_visible()
+    assert page.locator("text=First words").is_hidden()
+    assert page.evaluate("scrollY") == top
+    focused = page.evaluate("document.activeElement.parentElement.innerText")
+    assert "Second words" in focused
