@@ -1,4 +1,4 @@
-"""The addresses of notes, files and sections on the page, and what a link in a note leads to."""
+"""The addresses of notes, files and sections on the page, and what links lead to and show."""
 
 from __future__ import annotations
 
@@ -106,6 +106,17 @@ def anchor_of(subpath: str) -> str:
     return "#" + quote(heading_id(last_part))
 
 
+def label_of_link(link: str) -> str:
+    """Return the text of a wikilink without a label: `Note › Heading` for `Note#Heading`.
+
+    `link` is what the brackets contain. A link within its own note has only the heading.
+    """
+    target, _, heading = link.partition("#")
+    if target and heading:
+        return f"{target} › {heading.lstrip('^')}"
+    return link.lstrip("#^")
+
+
 def lookup_target(target: str) -> str:
     """Return a target as links are looked up: in NFC, with plain spaces, none around it."""
     return unicodedata.normalize("NFC", target.replace("\xa0", " ")).strip()
@@ -131,6 +142,11 @@ def destination_of(
     path = targets[key]
     if path is None:
         return _unresolved(context, prefix, _without_ending(key))
+    return _destination_of_file(prefix, path, anchor)
+
+
+def _destination_of_file(prefix: str, path: str, anchor: str) -> Destination:
+    """Return where a link to an existing file leads. `anchor` is the place within a note."""
     if path.lower().endswith(".md"):
         href = link_of(prefix, _without_ending(path)) + anchor
         return Destination(href, "wikilink", path=path)

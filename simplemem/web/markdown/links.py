@@ -15,7 +15,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from simplemem.web.markdown.addresses import Destination, file_url
+from simplemem.web.markdown.addresses import Destination, file_url, label_of_link
 from simplemem.web.markdown.state import Environment, rendering_of
 
 EMBED: Final = "embed"
@@ -65,17 +65,6 @@ def _parse_wikilink(state: StateInline, silent: bool) -> bool:
 
     state.pos = match.end()
     return True
-
-
-def label_of_link(link: str) -> str:
-    """Return the text of a wikilink without a label: `Note › Heading` for `Note#Heading`.
-
-    `link` is what the brackets contain. A link within its own note has only the heading.
-    """
-    target, _, heading = link.partition("#")
-    if target and heading:
-        return f"{target} › {heading.lstrip('^')}"
-    return link.lstrip("#^")
 
 
 def _parse_tag(state: StateInline, silent: bool) -> bool:

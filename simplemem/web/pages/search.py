@@ -7,7 +7,7 @@ the list of results that the script shows on every page.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from simplemem.note.names import name_of
+from simplemem.note.names import name_of, path_of
 from simplemem.note.words import format_count
+from simplemem.web.link_labels import label_links
 from simplemem.web.pages.filter_options import read_filter_options
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import ask, show_page, show_part
@@ -24,7 +25,7 @@ from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
 if TYPE_CHECKING:
-    from simplemem.models import Filter, Found, Listed
+    from simplemem.models import Filter, Found, Hit, Listed
     from simplemem.note.name_matching import NamedNote
     from simplemem.store import EnhancedStore
 
@@ -89,22 +90,19 @@ async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Res
     """Return the list of the palette: the notes whose names match, then those with the words."""
     query = _query_of(request)
 
-    def search(store: EnhancedStore) -> tuple[Sequence[NamedNote], Found | None]:
-        named = store.find_names(query, limit=_MAX_PALETTE_NAMES)
-        found = store.search(query, limit=_MAX_PALETTE_HITS) if query else None
-        return named, found
+    def search(store: EnhancedStore) -> tuple[Sequence[NamedNote], Sequence[Hit]]:
+        """Return the notes whose names match, and the hits; without a query, none of them."""
+        named_notes = store.find_names(query, limit=_MAX_PALETTE_NAMES)
+        if not query:
+            return named_notes, ()
+        found = store.search(query, limit=_MAX_PALETTE_HITS)
+        return named_notes, _with_link_labels(store, found.hits)
 
-    named, found = await ask(view, search)
-    names = _as_links(named)
-    known = {note["name"] for note in names}
-    hits = found.hits if found is not None else ()
-    return show_part(
-        view,
-        "palette.html",
-        query=query,
-        names=names,
-        hits=[hit for hit in hits if hit.name not in known],
-    )
+    named_notes, hits = await ask(view, search)
+    names = _as_links(named_notes)
+    listed_names = {note["name"] for note in names}
+    other_hits = [hit for hit in hits if hit.name not in listed_names]
+    return show_part(view, "palette.html", query=query, names=names, hits=other_hits)
 
 
 async def _show_latest(_request: Request, view: VaultView, _grant: Grant) -> Response:
@@ -144,10 +142,13 @@ class SearchFilters:
         """Return the filter of the store. Raises Invalid if the tag cannot be required."""
         from simplemem.models import Filter
 
+        prefix = ""
         folder = self.folder.strip("/")
+        if folder:
+            prefix = f"{folder}/"
         return Filter.of(
             tags=self.tag.lstrip("#"),
-            prefix=f"{folder}/" if folder else "",
+            prefix=prefix,
             type=self.type,
             since=self.since,
             until=self.until,
@@ -166,27 +167,28 @@ class Question:
 
 def _question_of(request: Request) -> Question:
     """Return what an address asks for."""
-    # The numbers behind the order take about twice the time of the search.
+    # Only if it is asked for, because it takes about twice the time of the search.
     explain = request.query_params.get("explain") == "1"
     return Question(_query_of(request), _filters_of(request), explain)
 
 
 def _filters_of(request: Request) -> SearchFilters:
     """Return the filters in an address."""
-    names = [field.name for field in fields(SearchFilters)]
-    return SearchFilters(*(request.query_params.get(name, "").strip() for name in names))
+    params = request.query_params
+    values = {}
+    for field in fields(SearchFilters):
+        values[field.name] = params.get(field.name, "").strip()
+    return SearchFilters(**values)
 
 
 async def _search(view: VaultView, question: Question) -> dict[str, Any]:
-    """Return the values of `results.html`.
+    """Search, and return the values that the template `results.html` uses.
 
-    These are the question, the `hits`, `messages`, and notes whose `names` match. With filters,
-    there are no names, because a name alone does not say whether its note passes them. Raises
-    Invalid for a filter that cannot be resolved.
+    Raises Invalid for a filter that cannot be resolved.
     """
     filters = question.filters
 
-    def search_notes_and_names(store: EnhancedStore) -> tuple[Found, Sequence[NamedNote]]:
+    def search(store: EnhancedStore) -> tuple[Found, Sequence[NamedNote]]:
         """Return what the search finds, and the notes whose names match."""
         found = store.search(
             question.query,
@@ -194,11 +196,13 @@ async def _search(view: VaultView, question: Question) -> dict[str, Any]:
             limit=_MAX_HITS,
             explain=question.explain,
         )
+        found = replace(found, hits=_with_link_labels(store, found.hits))
         if filters.is_set:
+            # A name does not say whether its note passes the filters.
             return found, ()
         return found, store.find_names(question.query, limit=_MAX_NAMES)
 
-    found, named = await ask(view, search_notes_and_names)
+    found, named_notes = await ask(view, search)
     explain_parameters = {"q": question.query, **filters.as_parameters(), "explain": "1"}
     return {
         "query": question.query,
@@ -206,19 +210,33 @@ async def _search(view: VaultView, question: Question) -> dict[str, Any]:
         "hits": found.hits,
         "explain_query": urlencode(explain_parameters),
         "messages": _describe_results(found),
-        "names": _as_links(named),
+        "names": _as_links(named_notes),
     }
 
 
-def _as_links(named: Sequence[NamedNote]) -> list[dict[str, str]]:
+def _with_link_labels(store: EnhancedStore, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits whose snippets have links to sections as rendered notes show them.
+
+    The notes of such snippets are read.
+    """
+    paths = [path_of(hit.name) for hit in hits if "#" in hit.snippet]
+    texts = {name_of(note.path): note.text for note in store.extension.read(paths)}
+    labelled_hits = []
+    for hit in hits:
+        snippet = label_links(hit.snippet, texts.get(hit.name, ""))
+        labelled_hits.append(replace(hit, snippet=snippet))
+    return tuple(labelled_hits)
+
+
+def _as_links(named_notes: Sequence[NamedNote]) -> list[dict[str, str]]:
     """Return the name of each note, and as its title the one of its names that matches."""
-    return [{"name": name_of(note.path), "title": note.name} for note in named]
+    return [{"name": name_of(note.path), "title": note.name} for note in named_notes]
 
 
 def _describe_results(found: Found) -> list[str]:
-    """Return the sentences above the hits: what is missing, and what limited the search.
+    """Return the paragraphs above the hits: what is missing, and what limited the search.
 
-    [] if there are hits and nothing else to say.
+    Returns [] if there are hits and the search was complete.
     """
     missing = []
     if found.absent:
@@ -250,7 +268,8 @@ async def _list_recent_notes(view: VaultView) -> Sequence[Listed]:
 async def _show_tags(_request: Request, view: VaultView, grant: Grant) -> Response:
     """Show all tags, the most frequent first."""
     counts = await ask(view, lambda store: store.tags())
-    by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    by_name = sorted(counts.items())
+    by_frequency = sorted(by_name, key=lambda tag_and_count: tag_and_count[1], reverse=True)
     return show_page(view, grant, "tags.html", "Tags", counts=by_frequency)
 
 

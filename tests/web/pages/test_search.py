@@ -95,3 +95,20 @@ def test_the_palette_escapes_what_was_typed(browser: Browser) -> None:
 def test_the_reasons_for_the_order_are_sentences(browser: Browser) -> None:
     page = browser.get("/?q=fish&explain=1").body.decode()
     assert "Words that the note contains" in page and "<dt>rank_score</dt>" not in page
+
+
+def test_a_snippet_has_links_to_sections_as_notes_show_them(browser: Browser) -> None:
+    text = (
+        "The osprey follows [[Flight 2 Dipper#^corrected]], see [[#First steps]] and `[[a#b]]`,"
+        " not issue#12, C#First or [[a#b]]. #First-tag"
+    )
+    browser.server.tool("create_memory", name="Osprey", content=text)
+    shown = (
+        "The osprey follows Flight 2 Dipper › corrected, see First steps and [[a#b]],"
+        " not issue#12, C#First or a › b. #First-tag"
+    )
+    for path in ("/search", "/palette/search"):
+        page = browser.get(f"{path}?q=follows").body.decode()
+        assert shown in re.sub("</?mark>", "", page)
+    found = browser.server.tool("search_memories", query="osprey")
+    assert "Flight 2 Dipper#^corrected" in str(found)
