@@ -1,7 +1,7 @@
 """The page on which somebody notes a thought down quickly, also on a phone without a connection.
 
-With the script, a text is first stored in the browser, and then sent; it is sent again until the
-server has confirmed it. A service worker keeps this page, and the static files that it uses.
+The script stores a text in the browser before it sends it, and sends it again until the server has
+confirmed it. A service worker caches this page and the static files that it uses.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def routes(page: PageRoutes) -> list[Route]:
 
 
 async def _show_capture(_request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the field. The page contains nothing of a note, because browsers keep it."""
+    """Show the field. The page contains nothing of a note, because browsers cache it."""
     check_vault_is_writable(view)
     return _capture_page(view, grant)
 
@@ -47,11 +47,12 @@ async def _show_captured(_request: Request, view: VaultView, grant: Grant) -> Re
 
 
 async def _take_capture(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Add a text to a note, once per id. The script asks for JSON, and gets the name of the note.
+    """Add a text to a note, but only once for each id, because a browser may send it again.
 
-    If it cannot be added, the page has the text again, and says why.
+    The script gets the name of the note as JSON. If the text cannot be added, the page has it
+    again, and says why.
     """
-    # Read YAML and dates, which no start of a server needs.
+    # Imported here, because it would slow down the start of every server.
     from simplemem.features.capture import Capture, add_capture, read_made
 
     form = await read_form(request)
@@ -78,7 +79,7 @@ async def _take_capture(request: Request, view: VaultView, grant: Grant) -> Resp
 def _capture_page(
     view: VaultView, grant: Grant, *, text: str = "", message: str = "", status: int = 200
 ) -> Response:
-    """Return the page with the field."""
+    """Return the page with the field, and with a new id for what will be typed there."""
     return show_page(
         view,
         grant,

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MAX_CHOICES: Final = 20
+_SIGNS_OF_LINKS: Final = frozenset("[]|#^")  # which the label of a wikilink cannot contain
 
 
 def routes(page: PageRoutes) -> list[Route]:
-    """Return the routes that the editor asks while somebody types."""
+    """Return the routes that the editor requests while somebody types."""
     return [
         page.get("/complete/notes", _complete_notes),
         page.get("/complete/tags", _complete_tags),
@@ -32,10 +33,10 @@ def routes(page: PageRoutes) -> list[Route]:
 
 
 class NoteChoice(TypedDict):
-    """A note that a wikilink may lead to.
+    """A note that the editor offers for a wikilink.
 
-    `label` is the name or alias that matches, `link` what to write between the brackets, and `name`
-    the name of the note.
+    `label` is the name or alias that matches, `link` is what to write between the brackets, and
+    `name` is the full name of the note.
     """
 
     label: str
@@ -53,31 +54,43 @@ async def _complete_notes(request: Request, view: VaultView, _grant: Grant) -> R
 def list_note_choices(store: EnhancedStore, typed: str) -> list[NoteChoice]:
     """Return up to 20 notes for a wikilink; the last changed ones if nothing is typed yet."""
     if not typed.strip():
-        recent = store.list(sort="modified", limit=_MAX_CHOICES).items
-        return [_note_choice(store, note.name, note.name.rpartition("/")[2]) for note in recent]
+        recent_notes = store.list(sort="modified", limit=_MAX_CHOICES).items
+        return [_note_choice(store, note.name, _file_name(note.name)) for note in recent_notes]
 
     matches = store.find_names(typed, limit=_MAX_CHOICES)
     return [_note_choice(store, name_of(match.path), match.name) for match in matches]
 
 
 def _note_choice(store: EnhancedStore, name: str, label: str) -> NoteChoice:
-    """Return the shortest link to a note that leads to no other, with an alias if one matched."""
-    file_name = name.rpartition("/")[2]
+    """Return the choice of a note. Its link is the shortest one that means no other note.
+
+    A `label` that is not the name of the file, such as an alias, becomes the text of the link.
+    """
+    file_name = _file_name(name)
     link = name
     if len(store.extension.files_called(f"{file_name}.md")) == 1:
         link = file_name
-    if label != file_name and not any(mark in label for mark in "[]|#^"):
+    if label != file_name and _SIGNS_OF_LINKS.isdisjoint(label):
         link = f"{link}|{label}"
     return NoteChoice(label=label, link=link, name=name)
 
 
+def _file_name(name: str) -> str:
+    """Return the name of a note without its folder."""
+    return name.rpartition("/")[2]
+
+
 async def _complete_tags(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Return up to 20 tags that contain what was typed after `#`, the most used first."""
+    """Return up to 20 tags that contain what was typed after `#`.
+
+    Those that begin with it are first. Apart from that, the most used ones are.
+    """
     typed = request.query_params.get("q", "").casefold()
-    counts = await ask(view, lambda store: store.tags())
-    matches = [tag for tag in counts if typed in tag.casefold()]
-    matches.sort(key=lambda tag: not tag.casefold().startswith(typed))
-    return Json(matches[:_MAX_CHOICES])
+    tags_by_use = await ask(view, lambda store: store.tags())
+    matches = [tag for tag in tags_by_use if typed in tag.casefold()]
+    beginning = [tag for tag in matches if tag.casefold().startswith(typed)]
+    others = [tag for tag in matches if not tag.casefold().startswith(typed)]
+    return Json([*beginning, *others][:_MAX_CHOICES])
 
 
 async def _complete_folders(request: Request, view: VaultView, _grant: Grant) -> Response:

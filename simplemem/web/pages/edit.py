@@ -23,6 +23,7 @@ from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.completion import list_folders
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
+    ask,
     author_of,
     read_form,
     read_only_reason,
@@ -55,7 +56,10 @@ def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
 
 
 class Draft(NamedTuple):
-    """What somebody typed, with line ends as a form has them, and the hash it is based on."""
+    """The text that somebody typed for the note `name`, with the line ends of a form.
+
+    `if_sha256` is the hash of the text of the note that the editing began with.
+    """
 
     name: str
     typed: str
@@ -83,22 +87,34 @@ def check_vault_is_writable(view: VaultView) -> None:
 
 
 async def write(view: VaultView, change: Callable[[EnhancedStore], Result]) -> Result:
-    """Return what a function that changes notes returns. It runs when no other write does.
+    """Run a function that changes notes in a thread, and return its result.
 
-    Raises ReadOnly for a read-only vault, and the errors of the function.
+    No other write runs at the same time. Raises ReadOnly for a read-only vault, and the errors of
+    the function.
     """
     check_vault_is_writable(view)
     return await view.executor.run(lambda: change(view.executor.store()), writes=True)
 
 
 def is_from_script(request: Request) -> bool:
-    """Return whether the script of the page sent a form: it asks for JSON."""
+    """Return whether the script of the page sent a request, which then asks for JSON."""
     return request.headers.get("accept", "").startswith("application/json")
 
 
 def refusal_json(error: SimplememError) -> Response:
     """Return the answer to the script for a form that was refused."""
     return Json({"message": error.message, "hint": error.hint}, status_of(error))
+
+
+def refusal_messages(result: str, error: SimplememError) -> tuple[str, ...]:
+    """Return the messages of a page for a form that was refused.
+
+    `result` begins the first one, such as "Not saved". The second one is the hint, if there is one.
+    """
+    message = f"{result}: {error.message}"
+    if not error.hint:
+        return (message,)
+    return message, error.hint
 
 
 # --- an existing note
@@ -108,7 +124,7 @@ async def _show_editor(request: Request, view: VaultView, grant: Grant) -> Respo
     """Show a note in the form that changes it. Raises NotFound, Ambiguous and ReadOnly."""
     check_vault_is_writable(view)
     name = request.path_params["name"]
-    note = await view.executor.run(lambda: view.executor.store().read(name))
+    note = await ask(view, lambda store: store.read(name))
 
     draft = Draft(note.name, text_for_form(note.text), note.sha256)
     problem = read_only_reason(view, [note.name]) or _reason_not_to_rewrite(note)
@@ -127,10 +143,9 @@ def _reason_not_to_rewrite(note: Memory) -> str:
 async def _take_edit(
     renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Save the text of a form, and lead to the note; or show a preview of it.
+    """Save the text of a form, or show a preview of it.
 
-    If the text cannot be saved, the page has it in the form again, and says why. The script asks
-    for JSON, and gets the new hash.
+    If the text cannot be saved, the page has it in the form again, and says why.
     """
     form = await read_form(request)
     name = request.path_params["name"]
@@ -149,18 +164,24 @@ async def _take_edit(
 
     if is_from_script(request):
         return Json({"sha256": saved.sha256, "warnings": saved.warnings})
-    if saved.warnings:
-        draft = Draft(saved.name, draft.typed, saved.sha256)
-        return _editor_page(view, grant, draft, messages=("The note is saved.", *saved.warnings))
-    return RedirectResponse(link_of(view.vault.prefix, saved.name), 303)
+    return _show_saved(view, grant, draft, saved)
+
+
+def _show_saved(view: VaultView, grant: Grant, draft: Draft, saved: Saved) -> Response:
+    """Redirect to the note that was saved; if there are warnings, show them in its form."""
+    if not saved.warnings:
+        return RedirectResponse(link_of(view.vault.prefix, saved.name), 303)
+
+    draft = Draft(saved.name, draft.typed, saved.sha256)
+    return _editor_page(view, grant, draft, messages=("The note is saved.", *saved.warnings))
 
 
 def save_draft(store: EnhancedStore, draft: Draft, author: AuthorArgs) -> Saved:
-    """Write what somebody typed, if the note is still what it is based on.
+    """Write what somebody typed, unless the note has changed since the editing began.
 
-    A text that equals the one that it is based on is not written. Raises Conflict if the note has
-    changed since, Unreadable if it must not be rewritten, Invalid if the new text could not be
-    edited here again, and what `EnhancedStore.write_text` raises.
+    If nothing was changed in the form, the note stays as it is. Raises Conflict if the note has
+    changed, Unreadable if it must not be rewritten, Invalid if the new text could not be edited
+    here again, and what `EnhancedStore.write_text` raises.
     """
     note = store.read(draft.name)
     problem = _reason_not_to_rewrite(note)
@@ -171,6 +192,7 @@ def save_draft(store: EnhancedStore, draft: Draft, author: AuthorArgs) -> Saved:
     text = restore_line_ends(base or note.text, draft.typed)
     _check_properties(text)
     if base is not None and text == base:
+        # Another change since is no conflict then, and must stay.
         return store.write_text(note.name, note.text, if_sha256=note.sha256, **author)
     return store.write_text(note.name, text, if_sha256=draft.if_sha256, **author)
 
@@ -187,7 +209,8 @@ def _text_at(store: EnhancedStore, note: Memory, sha256: str) -> str | None:
 
 def _check_properties(text: str) -> None:
     """Raise Invalid if the properties of a text cannot be read: the page could not change them."""
-    from simplemem.note.note import read_note  # reads YAML, which no start of a server needs
+    # Imported here, because it loads YAML, which would slow down the start of every server.
+    from simplemem.note.note import read_note
 
     problem = read_note(text.encode("utf-8", "replace")).problem
     if problem:
@@ -197,36 +220,48 @@ def _check_properties(text: str) -> None:
 async def _show_refusal(
     view: VaultView, grant: Grant, draft: Draft, error: SimplememError
 ) -> Response:
-    """Return the page that has a draft which could not be saved, and says why.
-
-    After a conflict, it also has the note as it is now, and a merge.
-    """
+    """Return the page that has a draft which could not be saved, and says why."""
     if isinstance(error, NotFound):
-        title = draft.name.rpartition("/")[2]
-        folder = draft.name.rpartition("/")[0]
-        message = f"{error.message}. You can save your text as a new note."
-        values = NewNote(title=title, folder=folder, template="", typed=draft.typed)
-        return await _new_page(view, grant, values, messages=(message,), status=status_of(error))
-
+        return await _show_missing(view, grant, draft, error)
     if isinstance(error, Conflict):
-        race = await view.executor.run(lambda: _read_lost_race(view.executor.store(), draft))
-        return show_page(
-            view,
-            grant,
-            "conflict.html",
-            f"Conflict in {draft.name}",
-            name=draft.name,
-            race=race,
-            conflict_count=format_count(race.conflicts, "place"),
-            status=409,
-        )
-    messages = tuple(filter(None, (f"Not saved: {error.message}", error.hint)))
+        return await _show_conflict(view, grant, draft)
+
+    messages = refusal_messages("Not saved", error)
     return _editor_page(view, grant, draft, messages=messages, status=status_of(error))
 
 
+async def _show_missing(
+    view: VaultView, grant: Grant, draft: Draft, error: SimplememError
+) -> Response:
+    """Return the form that creates a note, with the draft of a note that no longer exists."""
+    folder, _, title = draft.name.rpartition("/")
+    new_note = NewNote(title=title, folder=folder, template="", typed=draft.typed)
+    message = f"{error.message}. You can save your text as a new note."
+    return await _new_page(view, grant, new_note, messages=(message,), status=status_of(error))
+
+
+async def _show_conflict(view: VaultView, grant: Grant, draft: Draft) -> Response:
+    """Return the page of a conflict: the draft, the note as it is now, and their merge."""
+    race = await ask(view, lambda store: _read_lost_race(store, draft))
+    return show_page(
+        view,
+        grant,
+        "conflict.html",
+        f"Conflict in {draft.name}",
+        name=draft.name,
+        race=race,
+        conflict_count=format_count(race.conflicts, "place"),
+        status=409,
+    )
+
+
 def _read_lost_race(store: EnhancedStore, draft: Draft) -> LostRace:
-    """Return the texts of a conflict. Without the text they began as, all lines count as new."""
-    from simplemem.note.merge import merge  # reads YAML, which no start of a server needs
+    """Return the texts of a conflict.
+
+    If the text that the editing began with is no longer kept, no line of the merge is deleted.
+    """
+    # Imported here, because it loads YAML, which would slow down the start of every server.
+    from simplemem.note.merge import merge
 
     note = store.read(draft.name)
     base = _text_at(store, note, draft.if_sha256)
@@ -292,58 +327,60 @@ async def _show_new(request: Request, view: VaultView, grant: Grant) -> Response
     """Show the form that creates a note. The address may give its `name`."""
     check_vault_is_writable(view)
     folder, _, title = request.query_params.get("name", "").rpartition("/")
-    values = NewNote(title=title, folder=folder, template="", typed="")
-    return await _new_page(view, grant, values)
+    new_note = NewNote(title=title, folder=folder, template="", typed="")
+    return await _new_page(view, grant, new_note)
 
 
 async def _take_new(
     renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Create a note, and lead to it; with a template, lead to the form that changes it.
+    """Create a note, or show a preview of its text.
 
-    If it cannot be created, the page has the form again, and says why.
+    Redirects to the note, or to its form if a template was chosen. If the note cannot be created,
+    the page has the form again, and says why.
     """
     form = await read_form(request)
-    values = NewNote(
+    new_note = NewNote(
         title=form.get("title", ""),
         folder=form.get("folder", ""),
         template=form.get("template", ""),
         typed=form.get("text", ""),
     )
     if form.get("action") == "preview":
-        html = await _render_preview(renderer, view, values.typed)
-        return await _new_page(view, grant, values, preview=html)
+        html = await _render_preview(renderer, view, new_note.typed)
+        return await _new_page(view, grant, new_note, preview=html)
 
     author = author_of(request, grant)
     try:
-        saved = await write(view, lambda store: create_note(store, values, author))
+        saved = await write(view, lambda store: create_note(store, new_note, author))
     except SimplememError as error:
         if is_from_script(request):
             return refusal_json(error)
-        messages = tuple(filter(None, (f"Not saved: {error.message}", error.hint)))
-        return await _new_page(view, grant, values, messages=messages, status=status_of(error))
+        messages = refusal_messages("Not saved", error)
+        return await _new_page(view, grant, new_note, messages=messages, status=status_of(error))
 
     address = link_of(view.vault.prefix, saved.name)
-    if values.template:
+    if new_note.template:
+        # A note from a template is not complete yet.
         address = edit_url(view.vault.prefix, saved.name)
     if is_from_script(request):
         return Json({"url": address})
     return RedirectResponse(address, 303)
 
 
-def create_note(store: EnhancedStore, values: NewNote, author: AuthorArgs) -> Saved:
+def create_note(store: EnhancedStore, new_note: NewNote, author: AuthorArgs) -> Saved:
     """Create a note with the typed text, which follows that of the template if one is chosen.
 
     Raises Invalid without a title, and what `EnhancedStore.create` and `create_from` raise.
     """
-    if not values.title.strip():
+    if not new_note.title.strip():
         raise Invalid("the note has no title", hint="Give it a title.")
 
-    text = text_for_form(values.typed)
-    if not values.template:
-        return store.create(values.name, text, **author)
+    text = text_for_form(new_note.typed)
+    if not new_note.template:
+        return store.create(new_note.name, text, **author)
 
-    saved = store.create_from(values.template, values.name, **author)
+    saved = store.create_from(new_note.template, new_note.name, **author)
     if text.strip():
         saved = store.update(saved.name, append=text, **author)
     return saved
@@ -352,7 +389,7 @@ def create_note(store: EnhancedStore, values: NewNote, author: AuthorArgs) -> Sa
 async def _new_page(
     view: VaultView,
     grant: Grant,
-    values: NewNote,
+    new_note: NewNote,
     *,
     preview: str = "",
     messages: tuple[str, ...] = (),
@@ -360,18 +397,16 @@ async def _new_page(
 ) -> Response:
     """Return the form that creates a note, with 20 folders and the templates of the vault."""
 
-    def read_choices(store: EnhancedStore) -> tuple[list[str], list[str]]:
-        """Return the first folders and the templates of the vault."""
-        return list_folders(store), store.template_names()
-
-    folders, templates = await view.executor.run(lambda: read_choices(view.executor.store()))
+    folders, templates = await ask(
+        view, lambda store: (list_folders(store), store.template_names())
+    )
     return show_page(
         view,
         grant,
         "new.html",
         "New note",
-        values=values,
-        text=text_for_form(values.typed),
+        new_note=new_note,
+        text=text_for_form(new_note.typed),
         folders=folders,
         templates=templates,
         preview=preview,
@@ -386,7 +421,7 @@ async def _new_page(
 async def _show_preview(
     renderer: Renderer, request: Request, view: VaultView, _grant: Grant
 ) -> Response:
-    """Return the HTML of a text, which the script shows beside the editor."""
+    """Return the HTML of a text that is not saved, which the script shows beside the editor."""
     form = await read_form(request)
     html = await _render_preview(renderer, view, form.get("text", ""))
     return show_part(view, "preview.html", html=html)
@@ -394,7 +429,8 @@ async def _show_preview(
 
 async def _render_preview(renderer: Renderer, view: VaultView, typed: str) -> str:
     """Return the HTML of a text that somebody typed, without its properties."""
-    from simplemem.note.header import read_header  # reads YAML, which no start of a server needs
+    # Imported here, because it loads YAML, which would slow down the start of every server.
+    from simplemem.note.header import read_header
 
     text = text_for_form(typed)
     body = text[read_header(text).body_start :]

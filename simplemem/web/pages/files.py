@@ -52,18 +52,13 @@ async def _send_image(request: Request, view: VaultView, _grant: Grant) -> Respo
 
 
 async def _show_canvas(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show what is on a canvas. Raises NotFound if there is none at the path."""
+    """Show a canvas. Raises NotFound if there is none at the path, or if it cannot be shown."""
     path = request.path_params["path"]
 
-    def read(store: EnhancedStore) -> Canvas | None:
-        data = store.extension.bytes_of(path) if path.lower().endswith(CANVAS) else None
-        if data is None or len(data) > _MAX_CANVAS_BYTES:
-            return None
-        return read_canvas(data, path, store.extension.resolve_links)
-
-    canvas = await ask(view, read)
+    canvas = await ask(view, lambda store: _read_canvas_at(store, path))
     if canvas is None:
         raise NotFound(f"there is no canvas {path!r} that can be shown")
+
     title = path.rpartition("/")[2].removesuffix(CANVAS)
     return show_page(
         view,
@@ -74,3 +69,14 @@ async def _show_canvas(request: Request, view: VaultView, grant: Grant) -> Respo
         drawing=draw_canvas(canvas),
         path=path,
     )
+
+
+def _read_canvas_at(store: EnhancedStore, path: str) -> Canvas | None:
+    """Return the canvas at a path; None if there is none, it is too large, or it is not valid."""
+    if not path.lower().endswith(CANVAS):
+        return None
+
+    data = store.extension.bytes_of(path)
+    if data is None or len(data) > _MAX_CANVAS_BYTES:
+        return None
+    return read_canvas(data, path, store.extension.resolve_links)

@@ -60,7 +60,8 @@ class GraphChoices:
     @property
     def filter_count(self) -> int:
         """The number of filters that are set."""
-        return sum(map(bool, (self.folder, self.tag, self.type)))
+        filters = (self.folder, self.tag, self.type)
+        return len([value for value in filters if value])
 
     def conditions(self) -> NoteFilter:
         """Return the filter that the choices make."""
@@ -111,7 +112,8 @@ async def _show_graph(request: Request, view: VaultView, grant: Grant) -> Respon
     choices, part, options = await ask(view, read)
     title = "Graph"
     if choices.note:
-        title = f"Graph of {part.notes[0].title}"
+        centre = part.notes[0]
+        title = f"Graph of {centre.title}"
     return show_page(
         view,
         grant,
@@ -138,14 +140,20 @@ async def _send_data(request: Request, view: VaultView, _grant: Grant) -> Respon
 
 
 def _resolve_note(store: EnhancedStore, choices: GraphChoices) -> GraphChoices:
-    """Return the choices with the full name of their note, if they have one."""
+    """Return the choices with the full name of their note, if they have one.
+
+    Raises NotFound or Ambiguous if the name is not that of one note.
+    """
     if not choices.note:
         return choices
     return replace(choices, note=store.resolve(choices.note))
 
 
 def _read_part(store: EnhancedStore, choices: GraphChoices) -> GraphPart:
-    """Return the part of the graph that was chosen."""
+    """Return the part of the graph that was chosen. The centre is the first of its notes.
+
+    Raises NotFound if the note in the centre is excluded from search.
+    """
     from simplemem.features.graph.note_graph_service import note_graph_of
 
     graph_service = note_graph_of(store)
@@ -165,19 +173,23 @@ def _read_part(store: EnhancedStore, choices: GraphChoices) -> GraphPart:
 def _list_notes(part: GraphPart) -> list[ListedNote]:
     """Return the first 200 notes of a part, for the list beside the drawing."""
     distances = part.distances or [0] * len(part.notes)
-    pairs = list(zip(part.notes, distances, strict=True))[:_MAX_LISTED_NOTES]
-    return [ListedNote(note.name, note.title, distance) for note, distance in pairs]
+    listed = []
+    for note, distance in zip(part.notes, distances, strict=True):
+        if len(listed) == _MAX_LISTED_NOTES:
+            break
+        listed.append(ListedNote(note.name, note.title, distance))
+    return listed
 
 
 def _columns_of(part: GraphPart) -> dict[str, object]:
     """Return a part as JSON values, one list per property of the notes, so that it is short.
 
-    `titles` has "" for a title that is the last part of the name. `type_of` and `tags_of` have
-    positions in `types` and `tags`. In `links` and `similar`, each two numbers are the positions
-    of two notes.
+    `titles` has "" for a title that is the last part of the name. `type_of` and `tags_of` have the
+    positions of a note's type and tags in `types` and `tags`. In `links` and `similar`, each pair
+    of numbers is a link: the positions of its two notes in `names`.
     """
-    types = _numbered(note.type for note in part.notes)
-    tags = _numbered(chain.from_iterable(note.tags for note in part.notes))
+    types = _positions_of(note.type for note in part.notes)
+    tags = _positions_of(chain.from_iterable(note.tags for note in part.notes))
     return {
         "names": [note.name for note in part.notes],
         "titles": [_title_unless_name(note) for note in part.notes],
@@ -192,9 +204,10 @@ def _columns_of(part: GraphPart) -> dict[str, object]:
     }
 
 
-def _numbered(values: Iterable[str]) -> dict[str, int]:
-    """Return each value with its number, in the order in which they first occur."""
-    return {value: number for number, value in enumerate(dict.fromkeys(values))}
+def _positions_of(values: Iterable[str]) -> dict[str, int]:
+    """Return the different values in the order in which they first occur, with their positions."""
+    different = dict.fromkeys(values)
+    return {value: position for position, value in enumerate(different)}
 
 
 def _title_unless_name(note: GraphNote) -> str:

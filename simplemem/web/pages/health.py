@@ -22,17 +22,17 @@ from simplemem.web.vault_view import VaultView
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simplemem.models import Finding, FixResult
+    from simplemem.models import Finding, FixResult, NoteFix
 
 _LEVELS: Final = ("error", "warning", "note")  # the worst first
 _HEADINGS: Final = {"error": "Errors", "warning": "Warnings", "note": "Remarks"}
-_MAX_FINDINGS: Final = 100  # of one check and level that are shown
-_MAX_DIFFS: Final = 50
+_MAX_FINDINGS: Final = 100  # that are shown of one check and level
+_MAX_FIXES: Final = 50  # whose diffs are shown
 
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings of one check and level. `findings` are at most 100 of the `total`."""
+    """Findings of one check and level. `findings` has at most 100 of the `total`."""
 
     heading: str
     level: str
@@ -42,7 +42,7 @@ class FindingGroup:
 
 
 def routes(page: PageRoutes) -> list[Route]:
-    """Return the routes of the check of a vault. `POST /doctor/check` starts one."""
+    """Return the routes of the check of a vault, whose state they share."""
     checkups = Checkups()
     return [
         page.get("/doctor", partial(_show_problems, checkups), right="admin"),
@@ -60,16 +60,20 @@ async def _show_problems(
         checkup.start(view)
 
     state = checkup.state
-    plan = state.plan
+    groups: Sequence[FindingGroup] = ()
+    fixes: Sequence[NoteFix] = ()
+    if state.plan is not None:
+        groups = list(_group_findings(state.plan.findings))
+        fixes = state.plan.changes
     return show_page(
         view,
         grant,
         "doctor.html",
         "Problems",
         state=state,
-        groups=[] if plan is None else list(_group_findings(plan.findings)),
-        fixes=[] if plan is None else plan.changes[:_MAX_DIFFS],
-        fix_count=0 if plan is None else len(plan.changes),
+        groups=groups,
+        fixes=fixes[:_MAX_FIXES],
+        fix_count=len(fixes),
         fixed=request.query_params.get("fixed", ""),
         version=request.query_params.get("version", ""),
         name_of=name_of,
@@ -78,18 +82,23 @@ async def _show_problems(
 
 def _group_findings(findings: Sequence[Finding]) -> Iterator[FindingGroup]:
     """Yield the findings by their level and check, the worst level first."""
-    by_level = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
-    for level, of_level in groupby(by_level, key=lambda finding: finding.level):
-        by_check = sorted(of_level, key=lambda finding: finding.check)
-        for check, of_check in groupby(by_check, key=lambda finding: finding.check):
-            similar = list(of_check)
-            yield FindingGroup(
-                heading=f"{_HEADINGS[level]}: {check}",
-                level=level,
-                check=check,
-                findings=similar[:_MAX_FINDINGS],
-                total=len(similar),
-            )
+    in_order = sorted(findings, key=_place_of_group)
+    for _, group in groupby(in_order, key=_place_of_group):
+        of_group = list(group)
+        level = of_group[0].level
+        check = of_group[0].check
+        yield FindingGroup(
+            heading=f"{_HEADINGS[level]}: {check}",
+            level=level,
+            check=check,
+            findings=of_group[:_MAX_FINDINGS],
+            total=len(of_group),
+        )
+
+
+def _place_of_group(finding: Finding) -> tuple[int, str]:
+    """Return what the group of a finding is sorted by: its level, then the name of its check."""
+    return _LEVELS.index(finding.level), finding.check
 
 
 async def _check_again(

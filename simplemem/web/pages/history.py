@@ -16,8 +16,8 @@ from simplemem.web.pages.responses import ask, author_of, read_form, show_page
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
-_MAX_VERSIONS_IN_HISTORY: Final = 50
-_MAX_MESSAGE: Final = 600  # characters
+_MAX_VERSIONS: Final = 50
+_MAX_MESSAGE_CHARACTERS: Final = 600
 
 
 def routes(page: PageRoutes) -> list[Route]:
@@ -34,9 +34,7 @@ async def _show_history(request: Request, view: VaultView, grant: Grant) -> Resp
     Raises NotFound or Ambiguous if the name is not that of one note.
     """
     name = request.path_params["name"]
-    entries = await ask(
-        view, lambda store: store.history(name, limit=_MAX_VERSIONS_IN_HISTORY, diff=True)
-    )
+    entries = await ask(view, lambda store: store.history(name, limit=_MAX_VERSIONS, diff=True))
     return show_page(
         view,
         grant,
@@ -44,7 +42,7 @@ async def _show_history(request: Request, view: VaultView, grant: Grant) -> Resp
         f"History of {name}",
         name=name,
         entries=entries,
-        message=request.query_params.get("result", "")[:_MAX_MESSAGE],
+        message=request.query_params.get("result", "")[:_MAX_MESSAGE_CHARACTERS],
     )
 
 
@@ -68,8 +66,8 @@ async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
         return view.executor.store().undo(version, **author).what
 
     undone = await view.executor.run(undo, writes=True)
-    place = "/"
+    path = "/"
     if form.get("note"):
-        place = f"/history/{quote(form['note'], errors='replace')}"
+        path = f"/history/{quote(form['note'], errors='replace')}"
     query = urlencode({"result": f"Done: {undone}."})
-    return RedirectResponse(f"{view.vault.prefix}{place}?{query}", 303)
+    return RedirectResponse(f"{view.vault.prefix}{path}?{query}", 303)

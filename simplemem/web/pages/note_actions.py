@@ -1,7 +1,8 @@
-"""What somebody does with a note beside writing it: move, delete, tags, tasks, the daily note."""
+"""Changes of a note without writing in it: move, delete, tags, tasks; and the daily note."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from starlette.routing import Route
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.note.names import path_of
 from simplemem.web.markdown.addresses import edit_url, link_of
-from simplemem.web.pages.edit import check_vault_is_writable, write
+from simplemem.web.pages.edit import check_vault_is_writable, refusal_messages, write
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
     ask,
@@ -44,10 +45,10 @@ def routes(page: PageRoutes) -> list[Route]:
         page.post("/move/{name:path}", _move, right="write"),
         page.get("/delete/{name:path}", _show_delete, right="write"),
         page.post("/delete/{name:path}", _delete, right="write"),
-        # Somebody who signs in again after a form is led to its path.
-        page.get("/tag/{name:path}", _lead_to_note),
+        # After signing in again, a browser gets the path to which it had sent a form.
+        page.get("/tag/{name:path}", _redirect_to_note),
         page.post("/tag/{name:path}", _change_tag, right="write"),
-        page.get("/task/{name:path}", _lead_to_note),
+        page.get("/task/{name:path}", _redirect_to_note),
         page.post("/task/{name:path}", _toggle_task, right="write"),
         page.get("/changed", _show_change),
         page.get("/daily", _show_daily),
@@ -59,36 +60,43 @@ def routes(page: PageRoutes) -> list[Route]:
 class NoteActions:
     """What the page of a note offers to do with it.
 
-    `read_only` says why it offers nothing to somebody who may write; "" otherwise. `tags` are those
-    that can be removed, because they are properties, and `tasks` those with a button. Both are
-    empty if the note must not be rewritten.
+    Attributes:
+        can_write: Whether it offers any change.
+        can_rewrite: Whether it offers changes of the text; not if the text cannot be read.
+        tags: The tags that can be removed, because they are properties.
+        tasks: The tasks with a button.
+        read_only_reason: Why it offers nothing to somebody who may write other notes; "" otherwise.
     """
 
     can_write: bool
     can_rewrite: bool
-    tags: Sequence[str]
-    tasks: Sequence[Task]
-    read_only: str = ""
+    tags: Sequence[str] = ()
+    tasks: Sequence[Task] = ()
+    read_only_reason: str = ""
 
 
 def actions_of(view: VaultView, grant: Grant, note: Memory) -> NoteActions:
     """Return what the page of a note offers to do with it to the bearer of a grant."""
-    may_write = can_write(view, grant)
-    reason = read_only_reason(view, [note.name])
-    if may_write and reason:
-        return NoteActions(can_write=False, can_rewrite=False, tags=(), tasks=(), read_only=reason)
-    if not may_write or note.problem:
-        return NoteActions(may_write, can_rewrite=False, tags=(), tasks=())
+    if not can_write(view, grant):
+        return NoteActions(can_write=False, can_rewrite=False)
 
-    from simplemem.note.note import read_note  # reads YAML, which no start of a server needs
+    reason = read_only_reason(view, [note.name])
+    if reason:
+        return NoteActions(can_write=False, can_rewrite=False, read_only_reason=reason)
+    if note.problem:
+        return NoteActions(can_write=True, can_rewrite=False)
+
+    # Imported here, because it loads YAML, which would slow down the start of every server.
+    from simplemem.note.note import read_note
 
     parsed = read_note(note.text.encode("utf-8", "replace"))
     tags = [tag.name for tag in parsed.tags if tag.source != "inline"]
-    return NoteActions(may_write, can_rewrite=True, tags=tags, tasks=parsed.tasks[:_MAX_TASKS])
+    tasks = parsed.tasks[:_MAX_TASKS]
+    return NoteActions(can_write=True, can_rewrite=True, tags=tags, tasks=tasks)
 
 
-async def _lead_to_note(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Lead to the page of a note."""
+async def _redirect_to_note(request: Request, view: VaultView, _grant: Grant) -> Response:
+    """Redirect to the page of a note."""
     return RedirectResponse(link_of(view.vault.prefix, request.path_params["name"]), 303)
 
 
@@ -110,10 +118,14 @@ async def _move_page(
     messages: Sequence[str] = (),
     status: int = 200,
 ) -> Response:
-    """Return the form that moves a note, with the notes whose links will be rewritten."""
+    """Return the form that moves a note, with the notes whose links will be rewritten.
+
+    Raises NotFound, Ambiguous and ReadOnly.
+    """
     check_vault_is_writable(view)
     note, linking_notes = await ask(view, lambda store: read_with_links(store, name))
     if new_name == name:
+        # The address may have a short name, and the form is to begin with the full one.
         new_name = note.name
     return show_page(
         view,
@@ -144,11 +156,11 @@ async def _move(request: Request, view: VaultView, grant: Grant) -> Response:
     try:
         moved = await write(view, lambda store: store.move(name, new_name, **author))
     except SimplememError as error:
-        messages = tuple(filter(None, (f"Not moved: {error.message}", error.hint)))
+        messages = refusal_messages("Not moved", error)
         return await _move_page(
             view, grant, name, new_name, messages=messages, status=status_of(error)
         )
-    return _lead_to_change(view, moved.version)
+    return _redirect_to_change(view, moved.version)
 
 
 async def _show_delete(request: Request, view: VaultView, grant: Grant) -> Response:
@@ -171,11 +183,11 @@ async def _delete(request: Request, view: VaultView, grant: Grant) -> Response:
     if_sha256 = form.get("if_sha256", "")
     author = author_of(request, grant)
     deleted = await write(view, lambda store: store.delete(name, if_sha256=if_sha256, **author))
-    return _lead_to_change(view, deleted.version)
+    return _redirect_to_change(view, deleted.version)
 
 
-def _lead_to_change(view: VaultView, version: str) -> Response:
-    """Lead to the page that says what a version changed, with the button that undoes it."""
+def _redirect_to_change(view: VaultView, version: str) -> Response:
+    """Redirect to the page that says what a version changed, with the button that undoes it."""
     query = urlencode({"version": version})
     return RedirectResponse(f"{view.vault.prefix}/changed?{query}", 303)
 
@@ -185,14 +197,14 @@ async def _show_change(request: Request, view: VaultView, grant: Grant) -> Respo
     version = request.query_params.get("version", "")
     entries = await ask(view, lambda store: read_operation(store, version))
     first = entries[0]
-    rewritten = [entry.name for entry in entries if entry.op == "update"]
+    rewritten = [entry.name for entry in entries if entry.op == "update"]  # for their links
     return show_page(
         view, grant, "changed.html", "Done", entry=first, rewritten=rewritten, version=version
     )
 
 
 def read_operation(store: EnhancedStore, version: str) -> list[HistoryEntry]:
-    """Return the changes of the operation of a version; first what it did beside rewriting links.
+    """Return the changes of the operation of a version, those that only rewrote links last.
 
     Raises NotFound if there is no such version.
     """
@@ -206,7 +218,7 @@ def read_operation(store: EnhancedStore, version: str) -> list[HistoryEntry]:
 
 
 async def _change_tag(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Add a tag to a note (`add`), or remove one (`remove`), and lead to the note.
+    """Add the tag `add` of the form to a note, or remove the tag `remove`; redirect to the note.
 
     Raises Invalid for what is no tag, Conflict if the note has changed, and Unreadable.
     """
@@ -214,7 +226,7 @@ async def _change_tag(request: Request, view: VaultView, grant: Grant) -> Respon
     name = request.path_params["name"]
     added = form.get("add", "").strip().lstrip("#")
     removed = form.get("remove", "")
-    changes: dict[str, bool | None] = {}
+    changes: dict[str, bool | None] = {}  # None removes a tag
     if added:
         changes[added] = True
     if removed:
@@ -229,7 +241,7 @@ async def _change_tag(request: Request, view: VaultView, grant: Grant) -> Respon
 
 
 async def _toggle_task(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Mark a task as done, or as open again, and lead to the note.
+    """Mark a task as done, or as open again, and redirect to the note.
 
     The form has the line of the task and the hash of the text in which it is there. Raises Invalid
     if there is no task, Conflict if the note has changed in the same place, and Unreadable.
@@ -238,11 +250,11 @@ async def _toggle_task(request: Request, view: VaultView, grant: Grant) -> Respo
     name = request.path_params["name"]
     line = form.get("line", "")
     if_sha256 = form.get("if_sha256", "")
-    if not (line.isascii() and line.isdecimal()):
+    if not re.fullmatch("[0-9]{1,9}", line):
         raise Invalid("no task is named", hint="Send the line of the task.")
 
     author = author_of(request, grant)
-    line_number = int(line[:9])
+    line_number = int(line)
     saved = await write(
         view, lambda store: toggle_task(store, name, line_number, if_sha256, author)
     )
@@ -258,8 +270,6 @@ def toggle_task(
     is merged with the change. Raises Conflict if that is not possible, Invalid if the line has no
     task, and Unreadable if the note must not be rewritten.
     """
-    from simplemem.note.note import read_note  # reads YAML, which no start of a server needs
-
     note = store.read(name)
     if note.problem:
         raise Unreadable(f"{note.name} cannot be changed: {note.problem}")
@@ -267,15 +277,10 @@ def toggle_task(
     if if_sha256 != note.sha256:
         text = store.read_text(note.name, version=if_sha256).text
 
-    by_line = {task.line: task for task in read_note(text.encode()).tasks}
-    task = by_line.get(line)
-    if task is None:
+    new_text = _with_toggled_task(text, line)
+    if new_text is None:
         raise Invalid(f"line {line} of {note.name} has no task", hint="Open the note again.")
 
-    mark = "x"
-    if task.is_done:
-        mark = " "
-    new_text = text[: task.mark] + mark + text[task.mark + 1 :]
     try:
         return store.write_text(note.name, new_text, if_sha256=if_sha256, **author)
     except Conflict as conflict:
@@ -285,11 +290,23 @@ def toggle_task(
         return store.write_text(note.name, new_text, if_sha256=accepting_merge, **author)
 
 
+def _with_toggled_task(text: str, line: int) -> str | None:
+    """Return a text with the other mark for the task in a line; None if the line has no task."""
+    # Imported here, because it loads YAML, which would slow down the start of every server.
+    from simplemem.note.note import read_note
+
+    for task in read_note(text.encode()).tasks:
+        if task.line == line:
+            mark = " " if task.is_done else "x"
+            return text[: task.mark] + mark + text[task.mark + 1 :]
+    return None
+
+
 # --- the daily note
 
 
 async def _show_daily(_request: Request, view: VaultView, grant: Grant) -> Response:
-    """Lead to today's daily note, or offer to create it.
+    """Redirect to today's daily note, or offer to create it.
 
     Raises NotFound if there is none and the bearer of the grant may not write.
     """
@@ -308,7 +325,7 @@ def find_daily(store: EnhancedStore) -> tuple[str, bool]:
 
 
 async def _open_daily(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Create today's daily note if it does not exist, and lead to the form that changes it."""
+    """Create today's daily note if it does not exist, and redirect to its form."""
     author = author_of(request, grant)
     saved = await write(view, lambda store: store.daily(**author))
     return RedirectResponse(edit_url(view.vault.prefix, saved.name), 303)

@@ -1,4 +1,4 @@
-"""The routes of the page of one vault: who may see a page, and what becomes of its errors."""
+"""The routes of the page of one vault: who may see a page, and how its errors are shown."""
 
 from __future__ import annotations
 

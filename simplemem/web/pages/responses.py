@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_MAX_FIELDS: Final = 10  # of a form
+
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
@@ -52,7 +54,7 @@ def base_url(request: Request, view: VaultView) -> str:
 
 
 def author_of(request: Request, grant: Grant) -> AuthorArgs:
-    """Return who makes a change on the page: a person, if a browser that is signed in asks."""
+    """Return who makes a change on the page: a person, if the request is of a browser session."""
     author: AuthorArgs = {"who": grant.name, "tool": "page"}
     if is_browser_session(request):
         author["kind"] = "human"
@@ -60,32 +62,35 @@ def author_of(request: Request, grant: Grant) -> AuthorArgs:
 
 
 def can_write(view: VaultView, grant: Grant) -> bool:
-    """Return whether a page shows what changes notes: if the token and the vault allow it."""
+    """Return whether a page offers changes of notes: if the token and the vault allow them."""
     return grant.may("write") and not view.vault.settings.read_only
 
 
 def read_only_reason(view: VaultView, names: Iterable[str]) -> str:
     """Return why a page offers no change of some notes; "" if all of them may be changed."""
     rules = view.vault.settings.access.read_only
+    if not rules:
+        return ""
+
     for name in names:
-        if rules and is_private_by_rule(path_of(name), rules):
+        if is_private_by_rule(path_of(name), rules):
             return f"{name} is read-only here: the setting access.read_only allows no changes."
     return ""
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form, of each name the last one.
+    """Return the values of a form by their names. If a name occurs again, the last value counts.
 
     Raises HTTPError for a body of another type, and Invalid for more than ten fields.
     """
-    fields = await read_form_lists(request, 10)
+    fields = await read_form_lists(request, _MAX_FIELDS)
     return {name: values[-1] for name, values in fields.items()}
 
 
 async def read_form_lists(request: Request, max_fields: int) -> dict[str, list[str]]:
-    """Return the fields of a form, with all values of each name.
+    """Return all values of a form by their names.
 
-    Raises HTTPError for a body of another type, and Invalid for more fields than that.
+    Raises HTTPError for a body of another type, and Invalid for more than `max_fields` fields.
     """
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip()
@@ -114,7 +119,7 @@ def show_page(
 ) -> Response:
     """Return a whole page for somebody who is signed in.
 
-    `query` is the text of the search field, and `values` are those of the template.
+    `query` is the text of the search field, and `values` are the variables of the template.
     """
     values |= {"prefix": view.vault.prefix, "title": title, "grant": grant, "query": query}
     values["can_write"] = can_write(view, grant)
