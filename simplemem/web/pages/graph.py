@@ -173,7 +173,7 @@ def _read_part(store: EnhancedStore, choices: GraphChoices) -> GraphPart:
 def _list_notes(part: GraphPart) -> list[ListedNote]:
     """Return the first 200 notes of a part, for the list beside the drawing."""
     distances = part.distances or [0] * len(part.notes)
-    listed = []
+    listed: list[ListedNote] = []
     for note, distance in zip(part.notes, distances, strict=True):
         if len(listed) == _MAX_LISTED_NOTES:
             break
