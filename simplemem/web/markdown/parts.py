@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 PART_CHARACTERS: Final = 40_000
@@ -57,8 +58,9 @@ def part_of(text: str, number: int) -> Part:
     return Part(text[start:end], number, len(starts), text.count("\n", 0, start), definitions)
 
 
+@lru_cache(maxsize=2)
 def _starts_of_parts(text: str) -> list[int]:
-    """Return where each part of a text begins."""
+    """Return where each part of a text begins. The page asks for one part after the other."""
     code = _spans_of_code(text)
     starts = [0]
     while len(text) - starts[-1] > PART_CHARACTERS:
@@ -120,11 +122,17 @@ def _definitions_in(text: str, start: int, end: int) -> str:
     """
     lines = []
     length = 0
-    for definition in _DEFINITION.finditer(text):
-        if start <= definition.start() < end:
+    for position, line in _all_definitions(text):
+        if start <= position < end:
             continue
-        length += len(definition[0])
+        length += len(line)
         if length > _MAX_DEFINITION_CHARACTERS:
             break
-        lines.append(definition[0])
+        lines.append(line)
     return "\n".join(lines)
+
+
+@lru_cache(maxsize=2)
+def _all_definitions(text: str) -> list[tuple[int, str]]:
+    """Return the place and the text of each line that defines a footnote or an address."""
+    return [(definition.start(), definition[0]) for definition in _DEFINITION.finditer(text)]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from simplemem.errors import NotFound
+from simplemem.note.names import path_of
+from simplemem.web.long_notes import LongNotes, NoteBody
 from simplemem.web.markdown.addresses import edit_url
 from simplemem.web.markdown.context import NoteContext
 from simplemem.web.markdown.parts import Part, part_of
@@ -67,6 +69,18 @@ class _NotePage:
     versions: Sequence[HistoryEntry] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _TextPart:
+    """A part of the text of the note called `name`, with what its renderer needs."""
+
+    name: str
+    part: Part
+    context: NoteContext
+
+
+_long_notes: Final = LongNotes()
+
+
 async def _show_note(
     renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
@@ -79,24 +93,24 @@ async def _show_note(
     name = request.path_params["name"]
     prefix = view.vault.prefix
     wish = _read_wish(request, can_create=can_write(view, grant))
+    if wish.is_text_only:
+        text_part = await ask(view, lambda store: _read_text_part(store, name, wish))
+        html = await _render(renderer, prefix, text_part.part, text_part.context)
+        return show_part(
+            view,
+            "note_text.html",
+            note_name=text_part.name,
+            part=text_part.part,
+            has_authors=wish.has_authors,
+            rendered_body=html,
+        )
+
     try:
         page = await ask(view, lambda store: _read_note(store, name, prefix, wish))
     except NotFound as error:
         if not wish.can_create:
             raise
         return error_page(view.vault, grant, error, create_address=edit_url(prefix, name))
-
-    part = page.part
-    text = f"{part.text}\n\n{part.definitions}" if part.definitions else part.text
-    html = await renderer.render(text, prefix, page.context)
-    shown: dict[str, Any] = {
-        "note": page.note,
-        "part": part,
-        "has_authors": wish.has_authors,
-        "rendered_body": html,
-    }
-    if wish.is_text_only:
-        return show_part(view, "note_text.html", **shown)
 
     related = [link for link in page.backlinks if link.kind == "semantic"]
     resolved = [link.target for link in page.note.links if link.resolved]
@@ -105,7 +119,11 @@ async def _show_note(
         grant,
         "note.html",
         page.note.title,
-        **shown,
+        note=page.note,
+        note_name=page.note.name,
+        part=page.part,
+        has_authors=wish.has_authors,
+        rendered_body=await _render(renderer, prefix, page.part, page.context),
         linking_notes=[link for link in page.backlinks if link.kind == "link"],
         link_targets=list(dict.fromkeys(resolved)),
         related_notes=related[:_MAX_RELATED_NOTES],
@@ -113,6 +131,14 @@ async def _show_note(
         versions=page.versions,
         actions=actions_of(view, grant, page.note),
     )
+
+
+async def _render(renderer: Renderer, prefix: str, part: Part, context: NoteContext) -> str:
+    """Return the HTML of a part, with what other parts define."""
+    text = part.text
+    if part.definitions:
+        text = f"{part.text}\n\n{part.definitions}"
+    return await renderer.render(text, prefix, context)
 
 
 def _read_wish(request: Request, *, can_create: bool) -> _Wish:
@@ -131,24 +157,59 @@ def _read_wish(request: Request, *, can_create: bool) -> _Wish:
 def _read_note(store: EnhancedStore, name: str, prefix: str, wish: _Wish) -> _NotePage:
     """Return what a request asks to see of a note. Runs in a thread."""
     note = store.read(name)
-    body, first_line = _body_without_title(note)
-    part = part_of(body, wish.part)
+    body = _read_body(note)
+    part = part_of(body.text, wish.part)
     context = read_context(
         store,
         note.path,
         part.text,
         property_targets=link_targets(note.frontmatter),
-        first_line=first_line + part.first_line,
+        first_line=body.first_line + part.first_line,
         can_create=wish.can_create,
         blamed_lines=store.blame(note.name) if wish.has_authors else (),
     )
-    page = _NotePage(note, part, context, property_rows(note.frontmatter, context, prefix))
-    if wish.is_text_only:
-        return page
-
     backlinks = store.backlinks(note.name, limit=_MAX_BACKLINKS)
     versions = store.history(note.name, limit=_MAX_VERSIONS_OF_NOTE)
-    return _NotePage(note, part, context, page.properties, backlinks, versions)
+    properties = property_rows(note.frontmatter, context, prefix)
+    return _NotePage(note, part, context, properties, backlinks, versions)
+
+
+def _read_text_part(store: EnhancedStore, name: str, wish: _Wish) -> _TextPart:
+    """Return a part of the text of a note. Runs in a thread.
+
+    The text of a long note is kept from the first part on, until the note changes.
+    """
+    full_name = store.resolve(name)
+    path = path_of(full_name)
+    body = None
+    for file in store.extension.read([path]):
+        body = _long_notes.get(_key_of(path, file.sha256))
+    if body is None:
+        body = _read_body(store.read(full_name))
+
+    part = part_of(body.text, wish.part)
+    context = read_context(
+        store,
+        path,
+        part.text,
+        first_line=body.first_line + part.first_line,
+        can_create=wish.can_create,
+        blamed_lines=store.blame(full_name) if wish.has_authors else (),
+    )
+    return _TextPart(full_name, part, context)
+
+
+def _read_body(note: Memory) -> NoteBody:
+    """Return the text of a note without its title, and keep that of a long one."""
+    text, first_line = _body_without_title(note)
+    body = NoteBody(text, first_line)
+    _long_notes.put(_key_of(note.path, note.sha256), body)
+    return body
+
+
+def _key_of(path: str, sha256: str) -> str:
+    """Return the key by which the text of a note is kept. The title depends on its path."""
+    return f"{sha256} {path}"
 
 
 def _body_without_title(note: Memory) -> tuple[str, int]:

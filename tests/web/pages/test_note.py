@@ -143,3 +143,23 @@ def test_a_long_note_is_shown_in_parts_and_authors_on_request(
     assert "<html" not in second and 'href="/note/n?part=3"' in second
     assert 'class="author' not in first
     assert 'class="author author-human"' in browser.get("/note/n?blame=1").body.decode()
+
+
+def test_the_next_part_of_a_long_note_is_that_of_its_text_at_this_moment(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    text = "# n\n\n" + "Some words.\n\n" * 8000 + "See [[n]].[^1]\n\n[^1]: A footnote.\n"
+    write(tmp_path / "vault", {"n.md": text, "secret/s.md": text.replace("# n", "# s")})
+    server = serve()
+    browser = Browser(server)
+    assert b"1 of 3" in browser.get("/note/n").body
+    for _ in range(2):
+        part = browser.get("/note/n?part=3&only=text").body
+        assert b"A footnote." in part and b'href="/note/n?part=2"' in part
+        assert b"<main" not in part
+
+    write(tmp_path / "vault", {"n.md": text + "\nA new last line.\n"})
+    assert b"A new last line." in browser.get("/note/n?part=3&only=text").body
+    assert browser.get("/note/secret/s").status == 200
+    reader = Browser(server, server.new_token("reader", "--folder", "open"))
+    assert reader.get("/note/secret/s?part=2&only=text").status == 404
