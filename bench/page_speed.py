@@ -5,7 +5,7 @@
 makes the vault in a temporary folder, serves it in a process of its own, and prints a table. The
 first request of each page, which loads modules, is not counted; each figure is the median and the
 worst of the rest. The budgets: 30 ms for the home page and the review, 25 ms for a note, 100 ms for
-a search, 1 s for the graph.
+a search, 1 s for the graph and the first part of a long note, 100 ms for its next parts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from urllib.parse import urlencode
 
 NOTES = 6_600
 CHANGES = 1_000
+LONG_NOTE_PARAGRAPHS = 145_000  # 11 MB
 REQUESTS = 15
 TOKEN = "a-token-of-the-benchmark"
 PAGES = {
     "home and review": ("/", 30),
     "review, all changes": ("/?show=all&page=20", 30),
     "note": ("/note/folder%2040/Note%20100", 25),
+    "first part of 11 MB": ("/note/Long", 1000),
+    "next part of 11 MB": ("/note/Long?part=3&only=text", 100),
     "search": ("/?q=harbour+topic+12", 100),
     "search with a filter": ("/?q=harbour+topic+12&folder=folder+1", 100),
     "search in the palette": ("/palette/search?q=harbour+topic+12", 100),
@@ -49,6 +52,9 @@ def write_notes(vault: Path) -> None:
             f"# Note {number}\n\nAbout topic {number % 97} at the harbour. See {links}.\n\n- one\n"
         )
         (folder / f"Note {number}.md").write_text(text)
+
+    paragraph = "A paragraph of plain words that goes on for a while, about nothing at all.\n\n"
+    (vault / "Long.md").write_text(paragraph * LONG_NOTE_PARAGRAPHS)
 
 
 def make_changes(vault: Path) -> None:
