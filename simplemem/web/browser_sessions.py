@@ -17,16 +17,14 @@ _MAX_SESSIONS_OF_TOKEN: Final = 20
 
 
 class _Session(NamedTuple):
-    """The SHA-256 of a session's token, and its end on the monotonic clock."""
+    """A session: the SHA-256 of its token, and the time of its end on the monotonic clock."""
 
     token_sha256: str
-    ends: float
+    ends_at: float
 
 
 class BrowserSessions:
-    """The sessions of browsers that are signed in.
-
-    Guards the sessions by their numbers, in the order of their beginning.
+    """Guards the sessions of browsers that are signed in, by their numbers, the oldest first.
 
     A browser sends the cookies of a machine to all of its ports. So each port has a cookie name of
     its own, or else two servers would sign each other's users out. Over TLS the prefix `__Host-`
@@ -69,7 +67,7 @@ class BrowserSessions:
         Raises Unavailable if the file of tokens cannot be read, except for the owner's token.
         """
         session = self._sessions.get(number)
-        if session is None or session.ends <= time.monotonic():
+        if session is None or session.ends_at <= time.monotonic():
             return None
         return self._tokens.by_digest(session.token_sha256)
 
@@ -88,7 +86,7 @@ class BrowserSessions:
         )
 
     def delete_cookie(self, response: Response) -> None:
-        """Add to a response that the browser forgets its cookie. The session itself stays.
+        """Add to a response that the browser is to delete its cookie. The session itself stays.
 
         A browser ignores this for a cookie with the prefix `__Host-`, unless `Secure` is set again.
         """

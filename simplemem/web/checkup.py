@@ -18,9 +18,9 @@ class CheckupState:
     """How far a check is.
 
     Attributes:
-        number: How many checks there have been with this one; 0 if there was none.
+        number: Counts the checks of the view, with this one; 0 if there was none.
         phase: Whether it was never started, is running, has ended, or could not be completed.
-        stage: What it does now, as the store names it; "" unless it is running.
+        stage: The name that the store gives to what it does now; "" unless it is running.
         done: How many items of the stage are done.
         total: How many items the stage has; 0 if that is not known.
         plan: What it found, and what can be fixed; None unless it has ended.
@@ -45,6 +45,7 @@ class Checkup:
 
     def __init__(self) -> None:
         self.state = CheckupState(0, "none")
+        # The event loop itself would let a task that runs be deleted.
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -74,7 +75,7 @@ class Checkup:
         except SimplememError as error:
             problem = f"{error.message}. {error.hint}".strip()
             self.state = CheckupState(number, "failed", problem=problem)
-        except BaseException:
+        except BaseException:  # also for a cancelled task, so that the next check can start
             self.state = CheckupState(number, "failed", problem="the check was interrupted")
             raise
         else:
@@ -94,7 +95,7 @@ class Checkup:
 
 
 class Checkups:
-    """The checks of all views of one vault, by the places that they show."""
+    """Guards the checks of all views of one vault, by the places that the views show."""
 
     def __init__(self) -> None:
         self._by_places: dict[tuple[str, ...], Checkup] = {}

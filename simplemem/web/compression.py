@@ -10,7 +10,8 @@ from starlette.middleware.gzip import GZipResponder, IdentityResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _MIN_BYTES: Final = 500  # a shorter body would hardly get shorter
-_LEVEL: Final = 6  # of gzip: a higher level takes more time than the smaller response saves
+_GZIP_LEVEL: Final = 6  # a higher one takes more time than the smaller response saves
+_ZERO_WEIGHT: Final = re.compile(r"\s*q\s*=\s*0(?:\.0*)?\s*")
 # Not compressed: MCP, because compression would delay its streams, and requests to sign in.
 _UNCOMPRESSED_PATH: Final = re.compile(r"(?:/[\w-]+)?/(?:mcp|sse|messages|login)")
 
@@ -34,14 +35,14 @@ class Compression:
 
         responder: ASGIApp = IdentityResponder(self._app, _MIN_BYTES)
         if _accepts_gzip(Headers(scope=scope)):
-            responder = _Responder(self._app, _MIN_BYTES, _LEVEL)
+            responder = _Responder(self._app, _MIN_BYTES, _GZIP_LEVEL)
         await responder(scope, receive, send)
 
 
 class _Responder(GZipResponder):
-    """Compresses one response, unless `_must_not_compress`. Holds the choice for its body."""
+    """Compresses one response, unless `_must_not_compress`. Guards this choice for its body."""
 
-    _is_passed_on = False
+    _is_passed_on = False  # until the response starts
 
     async def send_with_compression(self, message: Message) -> None:
         """Send a message of the response, compressed if allowed. The first decides for the rest."""
@@ -57,9 +58,8 @@ def _accepts_gzip(headers: Headers) -> bool:
     """Return whether a client accepts gzip. A weight of 0 refuses it."""
     for coding in headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = coding.partition(";")
-        is_refused = re.fullmatch(r"\s*q\s*=\s*0(?:\.0*)?\s*", weight) is not None
         if name.strip() == "gzip":
-            return not is_refused
+            return not _ZERO_WEIGHT.fullmatch(weight)
     return False
 
 

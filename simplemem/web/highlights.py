@@ -10,10 +10,10 @@ from typing import Final
 from simplemem.note.words import content_words, is_unspaced, split_words, without_accents
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_SHORT_LENGTH: Final = 4  # a shorter typed word matches only itself, with or without an "s"
-_LONG_LENGTH: Final = 6  # a typed word of this length may end differently from the word
-_MAX_ENDING: Final = 3  # letters by which a word of the text may be longer than the typed one
-_MAX_CUT: Final = 2  # last letters of such a long typed word, which need not agree
+_MIN_LENGTH_FOR_ENDINGS: Final = 4  # a shorter typed word matches only itself, and itself with "s"
+_MAX_ADDED_LETTERS: Final = 3  # by which a word of the text may be longer than the typed one
+_MIN_LENGTH_FOR_CUT: Final = 6  # from which the last letters of a typed word need not agree
+_CUT_LETTERS: Final = 2  # the number of these last letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ def mark_words(text: str, query: str) -> list[MarkedText]:
     """Split a text into parts, so that each word of the query is a part of its own.
 
     Letter case, accents and endings do not matter. Stop words are marked only if the query has no
-    others. No part is empty, and the parts joined are the text: an empty text has none.
+    other words. The parts joined are the text, and none of them is empty.
     """
     typed_words = content_words(split_words(without_accents(query)))
     parts: list[MarkedText] = []
-    end = 0
-    for start, stop in _spans_of_words(text, typed_words):
-        parts.append(MarkedText(text[end:start], is_match=False))
-        parts.append(MarkedText(text[start:stop], is_match=True))
-        end = stop
-    parts.append(MarkedText(text[end:], is_match=False))
+    split_until = 0
+    for start, end in _spans_of_words(text, typed_words):
+        parts.append(MarkedText(text[split_until:start], is_match=False))
+        parts.append(MarkedText(text[start:end], is_match=True))
+        split_until = end
+    parts.append(MarkedText(text[split_until:], is_match=False))
     return [part for part in parts if part.text]
 
 
@@ -69,9 +69,10 @@ def _spans_in_run(run: str, start: int, typed_words: Sequence[str]) -> list[tupl
 
 def _is_form_of(word: str, typed: str) -> bool:
     """Return whether a word of the text is a typed word, perhaps with another ending."""
-    if len(typed) < _SHORT_LENGTH:
+    if len(typed) < _MIN_LENGTH_FOR_ENDINGS:
         return word in (typed, f"{typed}s")
+
     stem = typed
-    if len(typed) >= _LONG_LENGTH:
-        stem = typed[:-_MAX_CUT]
-    return word.startswith(stem) and len(word) <= len(typed) + _MAX_ENDING
+    if len(typed) >= _MIN_LENGTH_FOR_CUT:
+        stem = typed[:-_CUT_LETTERS]
+    return word.startswith(stem) and len(word) <= len(typed) + _MAX_ADDED_LETTERS

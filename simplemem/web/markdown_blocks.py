@@ -11,23 +11,26 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from simplemem.note.header import content_start, read_header
 from simplemem.note.word_diff import split_into_words
+from simplemem.web.markdown.addresses import link_of
 
 # The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TASK: Final = re.compile(r"\[([ xX])\] ")
 _WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 _OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
+# Tokens that open and close a style. The former have the CSS class of the style.
 _STYLES: Final = {"strong_open": "strong", "em_open": "em", "s_open": "struck"}
-_CLOSING: Final = ("strong_close", "em_close", "s_close")
-_FENCES: Final = ("---", "...")
-_STAMP: Final = re.compile(r"(?:created|modified):")
+_STYLE_ENDS: Final = ("strong_close", "em_close", "s_close")
+_PROPERTY_FENCES: Final = ("---", "...")  # lines before and after the properties
+_TIME_PROPERTY: Final = re.compile(r"(?:created|modified):")
+_WORDS_OF_TASK_MARK: Final = 4  # `[`, `x`, `]` and a space
 _MAX_DEPTH: Final = 6  # of lists and quotes that are shown as indentation
 
 
@@ -70,13 +73,17 @@ def split_into_blocks(text: str, prefix: str) -> list[Block]:
     nothing about a change.
     """
     start = content_start(text, read_header(text))
-    blocks = [
-        Block("property", 0, _plain_words(line))
-        for line in text[:start].splitlines()
-        if line.strip() and line.strip() not in _FENCES and not _STAMP.match(line)
-    ]
+    properties = _property_blocks(text[:start])
     tokens = _parser().parse(text[start:])
-    return blocks + list(_BlockReader(prefix).read(tokens))
+    return [*properties, *_BlockReader(prefix).read(tokens)]
+
+
+def _property_blocks(header: str) -> Iterator[Block]:
+    """Yield a block for each line of the properties, but for the times of the note."""
+    for line in header.splitlines():
+        is_fence = line.strip() in _PROPERTY_FENCES
+        if line.strip() and not is_fence and not _TIME_PROPERTY.match(line):
+            yield Block("property", 0, _plain_words(line))
 
 
 @cache
@@ -88,32 +95,26 @@ def _parser() -> MarkdownIt:
 
 
 class _BlockReader:
-    """Guards where in a note the reading is: the lists and quotes that it is in."""
+    """Reads the blocks of one note. Guards the lists, quotes and row that the next token is in."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._lists: list[str] = []
+        self._lists: list[str] = []  # the types of the tokens that opened them
         self._quotes = 0
         self._marker = ""  # of the item of a list whose first words were not read yet
         self._kind = "paragraph"
+        self._cells: list[list[Word]] | None = None  # of the row of a table; None outside of one
 
     def read(self, tokens: Sequence[Token]) -> Iterator[Block]:
         """Yield the blocks of parsed Markdown."""
-        cells: list[Word] = []
-        is_in_row = False
         for token in tokens:
             self._follow(token)
-            if token.type == "tr_open":
-                is_in_row = True
-                cells = []
-            elif token.type == "tr_close":
-                is_in_row = False
-                yield Block("row", self._depth, tuple(cells))
+            if token.type == "tr_close":
+                yield self._end_row()
             elif token.type == "inline":
                 words = self._words_of(token)
-                if is_in_row:
-                    separator = [Word(" | ")] if cells else []
-                    cells += [*separator, *words]
+                if self._cells is not None:
+                    self._cells.append(words)
                 else:
                     yield self._text_block(words)
             elif token.type in ("fence", "code_block"):
@@ -144,6 +145,18 @@ class _BlockReader:
             self._kind = f"heading-{token.tag[1:]}"
         elif token.type == "paragraph_open":
             self._kind = "quote" if self._quotes else "paragraph"
+        elif token.type == "tr_open":
+            self._cells = []
+
+    def _end_row(self) -> Block:
+        """Return the block of the row that ends, with a bar between its cells."""
+        words: list[Word] = []
+        for cell in self._cells or ():
+            if words:
+                words.append(Word(" | "))
+            words += cell
+        self._cells = None
+        return Block("row", self._depth, tuple(words))
 
     def _text_block(self, words: list[Word]) -> Block:
         """Return the block of a heading, a paragraph or an item of a list."""
@@ -162,24 +175,28 @@ class _BlockReader:
         for child in token.children or ():
             if child.type in _STYLES:
                 styles.append(_STYLES[child.type])
-            elif child.type in _CLOSING:
+            elif child.type in _STYLE_ENDS:
                 styles.pop()
             elif child.type == "link_open":
                 href = _address_of_link(str(child.attrs.get("href", "")), self._prefix)
             elif child.type == "link_close":
                 href = ""
-            elif child.type == "image":
-                description = child.content or child.attrs.get("src", "")
-                words += _styled(f"[image: {description}]", tuple(styles), href)
-            elif child.type == "code_inline":
-                words.append(Word(child.content, (*styles, "code"), href))
-            elif child.type in ("softbreak", "hardbreak"):
-                words.append(Word("\n"))
-            elif href:
-                words += _styled(child.content, tuple(styles), href)
             else:
-                words += self._words_with_wikilinks(child.content, tuple(styles))
+                words += self._displayed_words(child, tuple(styles), href)
         return words
+
+    def _displayed_words(self, token: Token, styles: tuple[str, ...], href: str) -> list[Word]:
+        """Return the words of a token that is displayed, within styles and perhaps a link."""
+        if token.type == "image":
+            description = token.content or token.attrs.get("src", "")
+            return _styled(f"[image: {description}]", styles, href)
+        if token.type == "code_inline":
+            return [Word(token.content, (*styles, "code"), href)]
+        if token.type in ("softbreak", "hardbreak"):
+            return [Word("\n")]
+        if href:
+            return _styled(token.content, styles, href)
+        return self._words_with_wikilinks(token.content, styles)
 
     def _words_with_wikilinks(self, text: str, styles: tuple[str, ...]) -> list[Word]:
         """Return the words of a text, in which each wikilink is a word that leads to its note."""
@@ -189,15 +206,12 @@ class _BlockReader:
             words += _styled(text[end : match.start()], styles)
             target, label = match.groups()
             name = target.partition("#")[0].strip()
-            href = link_to_note(self._prefix, name) if name else ""
+            href = ""
+            if name:
+                href = link_of(self._prefix, name)
             words.append(Word(label or target, (*styles, "wikilink"), href))
             end = match.end()
         return words + _styled(text[end:], styles)
-
-
-def link_to_note(prefix: str, name: str) -> str:
-    """Return the path of a note on the page. `prefix` is that of the vault."""
-    return f"{prefix}/note/{quote(name, safe='/', errors='surrogateescape')}"
 
 
 def _styled(text: str, styles: tuple[str, ...], href: str = "") -> list[Word]:
@@ -211,13 +225,17 @@ def _plain_words(text: str) -> tuple[Word, ...]:
 
 
 def _with_marker(marker: str, words: list[Word]) -> list[Word]:
-    """Return the words of an item behind its marker, or behind its box if it is a task."""
-    text = "".join(word.text for word in words[:4])
-    task = _TASK.match(text)
+    """Return the words of an item of a list after its marker.
+
+    A task has a box instead of its marker and of its brackets.
+    """
+    beginning = "".join(word.text for word in words[:_WORDS_OF_TASK_MARK])
+    task = _TASK.match(beginning)
     if task is None:
         return [Word(marker), *words]
+
     box = "☐ " if task[1] == " " else "☑ "
-    return [Word(box), *words[4:]]
+    return [Word(box), *words[_WORDS_OF_TASK_MARK:]]
 
 
 def _address_of_link(href: str, prefix: str) -> str:
@@ -229,4 +247,4 @@ def _address_of_link(href: str, prefix: str) -> str:
     target = unquote(path)
     if not target or _OTHER_ADDRESS.match(href):
         return ""
-    return link_to_note(prefix, target.removesuffix(".md").lstrip("/"))
+    return link_of(prefix, target.removesuffix(".md").lstrip("/"))

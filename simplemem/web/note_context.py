@@ -1,6 +1,6 @@
 """Finds out for the renderer where the links of a note lead, and reads the texts that it embeds.
 
-All of it comes from a store, so it shows no more of the vault than the reader may see.
+All of it comes from a store, which has no more of the vault than the reader may see.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from simplemem.note.body import read_body
 from simplemem.note.header import content_start, read_header
 from simplemem.note.passages import find_section
 from simplemem.web.markdown.addresses import lookup_target
-from simplemem.web.markdown.context import Authorship, NoteContext, embed_key
+from simplemem.web.markdown.context import (
+    MAX_EMBED_DEPTH,
+    MAX_EMBEDS,
+    Authorship,
+    NoteContext,
+    embed_key,
+)
 
 if TYPE_CHECKING:
     from simplemem.models import BlamedLine
     from simplemem.store import EnhancedStore
 
-MAX_DEPTH: Final = 3  # of embeds within embeds
-_MAX_EMBEDS: Final = 50
-_MAX_EMBEDDED_CHARACTERS: Final = 200_000  # of all embedded texts together
+_MAX_EMBEDDED_CHARACTERS: Final = 200_000  # of all embedded texts together, each counted once
 _MAX_LINKS: Final = 20_000
 
 
@@ -32,7 +36,10 @@ class _Embed(NamedTuple):
 
 
 class _LinksAndTexts:
-    """Collects where links lead, and embedded texts. Guards both, and the limits of them."""
+    """Collects where links lead, and embedded texts. Guards both, and how many more are allowed.
+
+    `links` and `texts` are those of `NoteContext`.
+    """
 
     def __init__(self, store: EnhancedStore) -> None:
         self._extension = store.extension
@@ -42,11 +49,14 @@ class _LinksAndTexts:
         self.texts: dict[str, str] = {}
 
     def add_text(self, path: str, text: str, depth: int = 0) -> None:
-        """Add the links of a text of the note at `path`, and what the text embeds."""
+        """Add the links of a text of the note at `path`, and what the text embeds.
+
+        `depth` is the number of texts that the text is embedded in.
+        """
         links = read_body(text, 0).links[: self._links_left]
         self._links_left -= len(links)
         self.add_targets(path, [link.target for link in links])
-        if depth == MAX_DEPTH:
+        if depth == MAX_EMBED_DEPTH:
             return
 
         embeds: dict[_Embed, None] = {}  # a dict keeps the order and has each embed once
@@ -67,18 +77,20 @@ class _LinksAndTexts:
     def _path_of(self, source: str, target: str) -> str | None:
         """Return the path of the note that a link in `source` means; None for other files."""
         key = lookup_target(target)
-        path = self.links[source].get(key) if key else source
+        path: str | None = source
+        if key:
+            path = self.links[source].get(key)
         if path is None or not path.lower().endswith(".md"):
             return None
         return path
 
     def _add_embeds(self, embeds: Sequence[_Embed], depth: int) -> None:
-        """Read what a text embeds, and add it with its own links."""
+        """Read what a text embeds, and add it with its own links, as far as the limits allow."""
         new_embeds = [embed for embed in embeds if embed_key(*embed) not in self.texts]
-        paths = dict.fromkeys(embed.path for embed in new_embeds[:_MAX_EMBEDS])
+        paths = dict.fromkeys(embed.path for embed in new_embeds[:MAX_EMBEDS])
         notes = {note.path: note.text for note in self._extension.read(paths)}
         for embed in new_embeds:
-            has_room = len(self.texts) < _MAX_EMBEDS
+            has_room = len(self.texts) < MAX_EMBEDS
             text = _text_of_embed(notes.get(embed.path), embed.subpath)
             if text is None or not has_room or len(text) > self._characters_left:
                 continue
@@ -119,14 +131,14 @@ def read_context(
     `property_targets` are those of links in properties, `first_line` is the line of the file at
     which the text begins, and `blamed_lines` say who wrote the lines, if that is to be shown.
     """
-    found = _LinksAndTexts(store)
-    found.add_targets(path, property_targets)
-    found.add_text(path, text)
+    collected = _LinksAndTexts(store)
+    collected.add_targets(path, property_targets)
+    collected.add_text(path, text)
     return NoteContext(
         path=path,
         first_line=first_line,
-        links=found.links,
-        texts=found.texts,
+        links=collected.links,
+        texts=collected.texts,
         can_create=can_create,
         authorship=_authorship_of(blamed_lines),
     )
@@ -137,6 +149,7 @@ def _authorship_of(lines: Sequence[BlamedLine]) -> tuple[Authorship, ...]:
     runs: list[Authorship] = []
     for line in lines:
         run = Authorship(line.number, line.kind, line.who, line.when)
-        if not runs or runs[-1][1:] != run[1:]:
+        is_of_same_change = runs and runs[-1]._replace(line=run.line) == run
+        if not is_of_same_change:
             runs.append(run)
     return tuple(runs)

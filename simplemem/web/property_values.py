@@ -10,7 +10,7 @@ from typing import Final, Literal
 from simplemem.web.markdown.addresses import destination_of
 from simplemem.web.markdown.context import NoteContext
 
-OWN_PROPERTIES: Final = ("title", "tags", "description")  # shown above the properties
+OWN_PROPERTIES: Final = ("title", "tags", "description")  # have places of their own on the page
 # Possessive, so that the time stays linear in the text, however many brackets it has.
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)(#[^\[\]|]*+)?(?:\|([^\[\]]*+))?+\]\]")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?")
@@ -19,7 +19,7 @@ _WEB_ADDRESS: Final = re.compile(r"https?://\S++")
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A part of a text. If it is a link, `href` is where it leads, else ""."""
+    """A part of a text. For a link, `href` is its address; otherwise the other fields are ""."""
 
     text: str
     href: str = ""
@@ -29,7 +29,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class PropertyValue:
-    """A value of a property, or an item of a list. `parts` are its text with its links."""
+    """A value of a property, or an item of a list. `parts` has its text and its links."""
 
     kind: Literal["text", "date", "checkbox"]
     parts: tuple[TextPart, ...]
@@ -52,12 +52,15 @@ def link_targets(properties: Mapping[str, object]) -> list[str]:
 def property_rows(
     properties: Mapping[str, object], context: NoteContext, prefix: str
 ) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return the values of each property that is not shown elsewhere; a list has several."""
+    """Return the values by their property, without `OWN_PROPERTIES`. A list has several values."""
     rows = {}
     for key, value in properties.items():
         if key in OWN_PROPERTIES:
             continue
-        items = value if isinstance(value, (list, tuple)) else [value]
+
+        items: Sequence[object] = [value]
+        if isinstance(value, (list, tuple)):
+            items = value
         rows[str(key)] = tuple(_read_value(item, context, prefix) for item in items)
     return rows
 
@@ -75,9 +78,10 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _read_value(value: object, context: NoteContext, prefix: str) -> PropertyValue:
-    """Return a value that is not a list, or a list or map within a list, which becomes a text."""
+    """Return one value of a property. A list or map within a list becomes a text."""
     if isinstance(value, bool):
-        return PropertyValue("checkbox", (TextPart(str(value).lower()),), value)
+        word = "true" if value else "false"
+        return PropertyValue("checkbox", (TextPart(word),), is_checked=value)
 
     text = _as_text(value)
     if _DATE.fullmatch(text):
@@ -93,21 +97,28 @@ def _as_text(value: object) -> str:
         return ", ".join(f"{key}: {_as_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_as_text, value))
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def _split_links(text: str, context: NoteContext, prefix: str) -> Sequence[TextPart]:
-    """Return the parts of a text, of which each wikilink is one."""
+    """Return the parts of a text, of which each wikilink is one.
+
+    A link has the last part of its target as text, even if it has a label.
+    """
     parts = []
     end = 0
     for link in _WIKILINK.finditer(text):
         if link.start() > end:
             parts.append(TextPart(text[end : link.start()]))
+
         target, subpath, _ = link.groups()
         destination = destination_of(context, prefix, context.path, target, subpath or "")
         label = target.rpartition("/")[2]
         parts.append(TextPart(label, destination.href, destination.css_class, destination.title))
         end = link.end()
+
     if end < len(text):
         parts.append(TextPart(text[end:]))
     return parts

@@ -29,7 +29,7 @@ _MAX_CPU_SECONDS: Final = 3.0
 MAX_HTML_BYTES: Final = 4 * 1024 * 1024
 TOO_LARGE: Final = b"\0"  # differs from all HTML, which never contains this character
 EXIT_OUT_OF_MEMORY: Final = 71
-_MAX_MEMORY: Final = 1_000_000_000
+_MAX_MEMORY_BYTES: Final = 1_000_000_000
 _LENGTH: Final = struct.Struct(">I")
 HEADER_BYTES: Final = _LENGTH.size
 
@@ -67,12 +67,12 @@ def main() -> None:
 
         _end_after(_MAX_CPU_SECONDS)
         try:
-            html = _render_request(request, render_note, render_change)
+            answer = _render_request(request, render_note, render_change)
         except MemoryError:
             os._exit(EXIT_OUT_OF_MEMORY)  # an ordinary exit may need memory, too
         _end_after(0)
 
-        answers.write(pack_message(html))
+        answers.write(pack_message(answer))
         answers.flush()
 
 
@@ -121,23 +121,27 @@ def _render_request(
 ) -> bytes:
     """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE` if it has more than 4 MB.
 
-    `render` makes HTML of a text, the prefix of its vault and its context, `render_change` of a
-    change.
+    `render` is `render.render_note`, and `render_change` is `change_html.render_change`. They are
+    arguments because `main` imports them late.
     """
     arguments = json.loads(request)
     if "old" in arguments:
-        text = render_change(**arguments)
+        html = render_change(**arguments)
     else:
-        text = render(arguments["text"], arguments["prefix"], _read_context(arguments["context"]))
-    html = text.encode("utf-8", "replace")
-    if len(html) > MAX_HTML_BYTES:
+        context = _read_context(arguments["context"])
+        html = render(arguments["text"], arguments["prefix"], context)
+
+    answer = html.encode("utf-8", "replace")
+    if len(answer) > MAX_HTML_BYTES:
         return TOO_LARGE
-    return html
+    return answer
 
 
 def _read_context(values: dict[str, Any] | None) -> NoteContext | None:
     """Return the context in a request, None if it has none."""
-    return None if values is None else NoteContext.from_json(values)
+    if values is None:
+        return None
+    return NoteContext.from_json(values)
 
 
 def _limit_this_process() -> None:
@@ -149,7 +153,7 @@ def _limit_this_process() -> None:
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limits
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
 
 
 def _end_after(cpu_seconds: float) -> None:

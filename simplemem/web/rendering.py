@@ -39,13 +39,14 @@ from simplemem.web.templating import render_template
 log = logging.getLogger("simplemem.web")
 
 _MAX_WORKERS: Final = 2
-_MAX_WAIT: Final = 5.0  # seconds that a view waits for a free worker
-# Until a note is rendered again whose failure may have had another cause than the note.
+_MAX_WAIT_SECONDS: Final = 5.0  # that a view waits for a free worker
+# After a failure that may have had another cause than the note, until the note is rendered again.
 _RETRY_SECONDS: Final = 60.0
 _IDLE_SECONDS: Final = 300.0  # after which an unused worker ends
 _EXIT_SECONDS: Final = 1.0  # that a worker has to end after it has closed its output
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
-_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "PYTHONHOME", "SYSTEMROOT")  # no key, no password
+# The variables of the environment that a worker gets. They contain no keys and no passwords.
+_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "PYTHONHOME", "SYSTEMROOT")
 
 
 class _LimitExceeded(Exception):
@@ -73,14 +74,16 @@ class Renderer:
         """Return the HTML of a note's body; if it cannot be rendered, its source and the reason.
 
         `prefix` is that of the vault, for links. The context says where they lead and what is
-        embedded; without one, `render_note` says what they become. Concurrent views of one note
-        share one rendering. Raises no error of a rendering.
+        embedded; see `render.render_note`. If several requests need the same HTML at a time, it is
+        rendered once. Raises no error of a rendering.
         """
-        request = {
+        request: dict[str, object] = {
             "text": text[:MAX_CHARACTERS],
             "prefix": prefix,
-            "context": context.as_json() if context is not None else None,
+            "context": None,
         }
+        if context is not None:
+            request["context"] = context.as_json()
         return await self._answer(text, json.dumps(request).encode())
 
     async def render_change(self, old: str, new: str, prefix: str, layout: str) -> str:
@@ -136,17 +139,17 @@ class Renderer:
     async def _render(self, key: bytes, text: str, request: bytes) -> str:
         """Send a worker the request to render a note when one is free, and cache the result.
 
-        Returns the HTML; if the note cannot be rendered, its source and the reason. A result that
-        may be another the next time is cached only for a minute, or not at all if the server is
+        Returns the HTML; if the note cannot be rendered, its source and the reason. The result is
+        cached: only for a minute if it may differ the next time, and not at all if the server is
         busy or can start no worker.
         """
         try:
-            async with asyncio.timeout(_MAX_WAIT):
+            async with asyncio.timeout(_MAX_WAIT_SECONDS):
                 await self._free.acquire()
         except TimeoutError:
             return _escape_source(text, "The server is busy rendering other notes")
 
-        is_final = False
+        is_final = False  # whether the next attempt would have the same result
         try:
             html = await self._render_in_worker(request)
             is_final = True

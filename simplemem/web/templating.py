@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _MAX_DIFF_LINES: Final = 400
-_MAX_DIFF_LINE: Final = 2000  # characters
+_MAX_DIFF_LINE_CHARACTERS: Final = 2000
+_DIFF_LINE_KINDS: Final = {"+": "add", "-": "del"}  # by the first character
+# The names of what decides about the rank of a hit. Those with "" are not shown.
 _SIGNAL_LABELS: Final = {
     "rank": "",
     "rank_score": "Rank score, before scores are made to fall",
@@ -77,22 +79,26 @@ def _environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["last_part"] = _last_part
-    environment.filters["minute"] = _format_minute
-    environment.filters["seconds"] = _format_seconds
-    environment.filters["signal"] = _format_signal
-    environment.filters["signal_label"] = _label_of_signal
-    environment.globals["diff_lines"] = _split_diff
-    environment.globals["edit_url"] = edit_url
-    environment.globals["graph_url"] = _graph_url
-    environment.globals["history_url"] = _history_url
-    environment.globals["image_url"] = _image_url
-    environment.globals["mark_words"] = mark_words
-    environment.globals["canvas_url"] = canvas_url
-    environment.globals["note_url"] = link_of
-    environment.globals["page_url"] = page_url
-    environment.globals["static_url"] = static_url
-    environment.globals["tag_url"] = _tag_url
+    environment.filters.update(
+        last_part=_last_part,
+        minute=_format_minute,
+        seconds=_format_seconds,
+        signal=_format_signal,
+        signal_label=_label_of_signal,
+    )
+    environment.globals.update(
+        canvas_url=canvas_url,
+        diff_lines=_split_diff,
+        edit_url=edit_url,
+        graph_url=_graph_url,
+        history_url=_history_url,
+        image_url=_image_url,
+        mark_words=mark_words,
+        note_url=link_of,
+        page_url=page_url,
+        static_url=static_url,
+        tag_url=_tag_url,
+    )
     return environment
 
 
@@ -138,9 +144,9 @@ def _format_seconds(seconds: int | None) -> str:
 
 
 def _label_of_signal(signal: str) -> str:
-    """Return what a value behind the rank of a hit is called on the page.
+    """Return what the page calls a value that explains the rank of a hit.
 
-    Returns "" for one that the place of the hit already shows, and an unknown name as it is.
+    Returns "" for a value that is not shown. A name that is not known has spaces for underscores.
     """
     return _SIGNAL_LABELS.get(signal, signal.replace("_", " "))
 
@@ -148,7 +154,7 @@ def _label_of_signal(signal: str) -> str:
 def _format_signal(value: object) -> str:
     """Return a value that explains the rank of a hit as text: a number, a text or several texts.
 
-    A number has three digits. Several texts have commas between them, and none of them is `none`.
+    A number has three digits. Several texts have commas between them; an empty list is "none".
     """
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
@@ -162,6 +168,11 @@ def _split_diff(diff: str | None) -> list[DiffLine]:
 
     A whole note may be one line, and a page shows many diffs.
     """
-    kinds = {"+": "add", "-": "del"}
-    lines = (diff or "").splitlines()[:_MAX_DIFF_LINES]
-    return [DiffLine(kinds.get(line[:1], "same"), line[:_MAX_DIFF_LINE]) for line in lines]
+    if diff is None:
+        return []
+
+    diff_lines = []
+    for line in diff.splitlines()[:_MAX_DIFF_LINES]:
+        kind = _DIFF_LINE_KINDS.get(line[:1], "same")
+        diff_lines.append(DiffLine(kind, line[:_MAX_DIFF_LINE_CHARACTERS]))
+    return diff_lines

@@ -34,7 +34,7 @@ class TokenUse:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "token-use.json"
         self._times: dict[str, int] | None = None  # by hash; None before the file was read
-        self._has_unsaved = False
+        self._has_unsaved_use = False
         self._last_write = 0.0  # on the monotonic clock
         self._writing: asyncio.Future[None] | None = None
 
@@ -44,7 +44,7 @@ class TokenUse:
             return
         times = self._read_times()
         times[grant.sha256] = int(time.time())
-        self._has_unsaved = True
+        self._has_unsaved_use = True
         if time.monotonic() - self._last_write > _SECONDS_BETWEEN_WRITES:
             self._last_write = time.monotonic()
             self._writing = asyncio.get_running_loop().run_in_executor(None, self.write)
@@ -54,13 +54,14 @@ class TokenUse:
         return self._read_times().get(grant.sha256)
 
     def write(self) -> None:
-        """Write the file if a token was used since, with the later times of other servers.
+        """Write the file if a token was used since the last time. May be called in a thread.
 
-        A failure is logged only.
+        Times in the file that are later stay, because another server may have written them. If the
+        file cannot be written, this is only logged.
         """
-        if not self._has_unsaved:
+        if not self._has_unsaved_use:
             return
-        self._has_unsaved = False
+        self._has_unsaved_use = False
         times = dict(self._times or {})
         for sha256, last_use in _read_file(self._path).items():
             times[sha256] = max(last_use, times.get(sha256, 0))
@@ -79,9 +80,7 @@ class TokenUse:
 def _read_file(path: Path) -> dict[str, int]:
     """Return the times in a file by hash; {} if there is none, or it is not valid."""
     with suppress(OSError, SimplememError, ValueError, RecursionError):
-        times = json.loads(read_bounded(path, _MAX_FILE_BYTES))
-        if isinstance(times, dict):
-            return {
-                sha256: last_use for sha256, last_use in times.items() if isinstance(last_use, int)
-            }
+        content = json.loads(read_bounded(path, _MAX_FILE_BYTES))
+        if isinstance(content, dict):
+            return {sha256: time for sha256, time in content.items() if isinstance(time, int)}
     return {}

@@ -37,20 +37,22 @@ _IDLE_SECONDS: Final = 60.0
 _NOTHING: Final = "\0"
 """A place that no vault has: no path contains this character."""
 
-
 _EVERYTHING: Final = "/"
 """The rule that matches every path."""
 
 
 class ViewScope(NamedTuple):
-    """Which places of a vault a view shows, () for all, and whether its changes are proposals."""
+    """What a view shows: the places `only`, or the whole vault for ().
+
+    With `only_proposes`, its changes are proposals.
+    """
 
     only: tuple[str, ...] = ()
     only_proposes: bool = False
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is less than the view of the owner."""
+        """Whether it allows less than the view of the owner, which shows and changes everything."""
         return bool(self.only) or self.only_proposes
 
 
@@ -174,22 +176,28 @@ class VaultView:
 def _create_executor(vault: MountedVault, scope: ViewScope) -> StoreExecutor:
     """Return the executor of a view, which opens the store at its first work.
 
-    `scope` limits the store to some places, or to proposals. The vault's companion, the service
-    that runs beside the store, is passed on only for the whole vault.
+    Only a view of the whole vault starts the vault's companion, the service beside the store.
     """
-    settings = vault.settings
-    companion = vault.companion
+    companion = None
+    if not scope.is_partial:
+        companion = vault.companion
+
+    return StoreExecutor(
+        partial(vault.open_store, _settings_within(vault.settings, scope)),
+        companion,
+        private_folders=vault.private_folders(),
+    )
+
+
+def _settings_within(settings: Settings, scope: ViewScope) -> Settings:
+    """Return the settings of a vault with those that limit a store to the scope of a view."""
     if scope.only:
         access = settings.access.model_copy(update={"only": scope.only})
         settings = settings.model_copy(update={"access": access})
     if scope.only_proposes:
         write = settings.write.model_copy(update={"review": (_EVERYTHING,)})
         settings = settings.model_copy(update={"write": write})
-    if scope.is_partial:
-        companion = None
-    return StoreExecutor(
-        partial(vault.open_store, settings), companion, private_folders=vault.private_folders()
-    )
+    return settings
 
 
 # --- the places that a grant sees
@@ -199,15 +207,15 @@ def visible_places(settings: Settings, grant: Grant) -> tuple[str, ...]:
     """Return the places of a vault that a grant sees; () if it sees all that the settings show.
 
     A place is a folder (`people/`), the notes of a folder without its subfolders (`people/*`) or a
-    note (`people/Ada.md`). Grants that see the same get the same places, in whatever order they
-    name them, and so share one view.
+    note (`people/Ada.md`). For grants that see the same, the places are equal and in the same
+    order, so that these grants share one view.
     """
     if not grant.only:
         return ()
 
-    shown_places = settings.access.only
-    places = _without_covered(_intersect(shown_places, grant.only))
-    if places == _without_covered(shown_places):
+    places_of_settings = settings.access.only
+    places = _without_covered(_intersect(places_of_settings, grant.only))
+    if places == _without_covered(places_of_settings):
         return ()
     return places
 

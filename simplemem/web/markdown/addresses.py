@@ -25,6 +25,7 @@ IMAGE_TYPES: Final = {
 }
 CANVAS: Final = ".canvas"
 _WORD: Final = re.compile(r"\w++")
+# What the page says when the pointer is on a link.
 _CREATE: Final = "No note has this name yet: create it"
 _MISSING: Final = "No note has this name"
 _NOT_SHOWN: Final = "A file of the vault, which this page does not show"
@@ -32,7 +33,7 @@ _NOT_SHOWN: Final = "A file of the vault, which this page does not show"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a link leads: its address and CSS class, and a `title` if there is more to say.
+    """Where a link leads: its address, its CSS class, and what the page says about it, or "".
 
     `path` is the file that the link means; "" if it is not known or does not exist.
     """
@@ -118,7 +119,10 @@ def label_of_link(link: str) -> str:
 
 
 def lookup_target(target: str) -> str:
-    """Return a target as links are looked up: in NFC, with plain spaces, none around it."""
+    """Return the target of a link in the form in which links are looked up.
+
+    It is in NFC, has ordinary spaces for those that do not break, and none at its ends.
+    """
     return unicodedata.normalize("NFC", target.replace("\xa0", " ")).strip()
 
 

@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from simplemem.web.markdown.context import Authorship, NoteContext
 from simplemem.web.markdown.state import rendering_of
+from simplemem.web.markdown.tokens import html_block_token
 
 _DAY_LENGTH: Final = len("2026-01-24")
 _KIND_NAMES: Final = {"human": "person", "agent": "agent"}
@@ -29,21 +30,19 @@ def _show_authors(state: StateCore) -> None:
         return
 
     changed: list[Token] = []
-    current = ""  # the line about the authors of the open box
+    authors_of_box = ""  # their line, as HTML; "" before the first box
     for token in state.tokens:
         begins_block = token.level == 0 and token.nesting >= 0 and token.map is not None
         if begins_block:
-            author = _author_of_block(token, rendering.context)
-            if author != current:
-                changed += [_html_block(author, is_first=not current)]
-                current = author
+            authors = _authors_of_block(token, rendering.context)
+            if authors != authors_of_box:
+                changed.append(_start_of_box(authors, is_first=not authors_of_box))
+                authors_of_box = authors
         changed.append(token)
 
-    if current:
-        end = Token("html_block", "", 0)
-        end.content = "</div>\n"
+    if authors_of_box:
         # Footnotes are below the text, and belong to no block.
-        changed.insert(_end_of_blocks(changed), end)
+        changed.insert(_end_of_blocks(changed), html_block_token("</div>\n"))
     state.tokens = changed
 
 
@@ -55,15 +54,13 @@ def _end_of_blocks(tokens: Sequence[Token]) -> int:
     return len(tokens)
 
 
-def _html_block(author: str, *, is_first: bool) -> Token:
-    """Return the token that closes the box before, if there is one, and opens one of an author."""
+def _start_of_box(authors: str, *, is_first: bool) -> Token:
+    """Return the token that closes the box before, if there is one, and opens the next."""
     closing = "" if is_first else "</div>\n"
-    token = Token("html_block", "", 0)
-    token.content = f'{closing}<div class="written">\n{author}\n'
-    return token
+    return html_block_token(f'{closing}<div class="written">\n{authors}\n')
 
 
-def _author_of_block(token: Token, context: NoteContext) -> str:
+def _authors_of_block(token: Token, context: NoteContext) -> str:
     """Return the HTML that says who changed the lines of a block, the latest author first."""
     first, end = token.map or (0, 0)
     first_line = context.first_line + first
@@ -71,32 +68,38 @@ def _author_of_block(token: Token, context: NoteContext) -> str:
     changes = _changes_within(context.authorship, first_line, last_line)
     latest_first = sorted(changes, key=lambda change: change.when, reverse=True)
 
-    names = list(dict.fromkeys(_name_of(change) for change in latest_first))
-    kinds = {change.kind for change in changes}
-    kind = "agent" if "agent" in kinds else "human"
-    day = latest_first[0].when[:_DAY_LENGTH] if latest_first else ""
-    time = f' <time datetime="{escapeHtml(day)}">{escapeHtml(day)}</time>' if day else ""
-    return f'<p class="author author-{kind}">{escapeHtml(", ".join(names))}{time}</p>'
+    kind = "human"
+    if any(change.kind == "agent" for change in changes):
+        kind = "agent"
+    names = dict.fromkeys(_name_of(change) for change in latest_first)
+    text = escapeHtml(", ".join(names)) + _day_of_latest(latest_first)
+    return f'<p class="author author-{kind}">{text}</p>'
+
+
+def _day_of_latest(latest_first: Sequence[Authorship]) -> str:
+    """Return the HTML of the day of the first change; "" if there is none, or it is not known."""
+    if not latest_first or not latest_first[0].when:
+        return ""
+    day = escapeHtml(latest_first[0].when[:_DAY_LENGTH])
+    return f' <time datetime="{day}">{day}</time>'
 
 
 def _changes_within(
     authorship: Sequence[Authorship], first_line: int, last_line: int
 ) -> list[Authorship]:
-    """Return who changed the lines from `first_line` to `last_line`.
-
-    Blank lines belong to their blocks, too: they are the authorship's, as all others.
-    """
+    """Return who changed the lines from `first_line` to `last_line`, which is included."""
     changes = []
-    for position, lines in enumerate(authorship):
-        is_last = position + 1 == len(authorship)
-        end = last_line + 1 if is_last else authorship[position + 1].line
-        if lines.line <= last_line and end > first_line:
-            changes.append(lines)
+    for position, change in enumerate(authorship):
+        end = last_line + 1  # the last change reaches to the end of the note
+        if position + 1 < len(authorship):
+            end = authorship[position + 1].line
+        if change.line <= last_line and end > first_line:
+            changes.append(change)
     return changes
 
 
 def _name_of(change: Authorship) -> str:
-    """Return who made a change, with what they are: `claude (agent)`."""
+    """Return who made a change, with their kind if the name does not say it: `claude (agent)`."""
     who = change.who or "unknown"
     kind = _KIND_NAMES.get(change.kind, "")
     if not kind or kind == who:

@@ -44,12 +44,17 @@ def remove_comments(text: str) -> str:
 
 def _end_of_comment(text: str, start: int) -> int:
     """Return where the comment ends whose content begins at `start`."""
-    end = text.find("%%", start)
-    return len(text) if end < 0 else end + len("%%")
+    closing = text.find("%%", start)
+    if closing < 0:
+        return len(text)
+    return closing + len("%%")
 
 
 def _end_of_fence(text: str, fence: str, start: int) -> int:
-    """Return where fenced code ends: behind the line that closes it, or with the text."""
+    """Return where the fenced code ends whose first line has the mark `fence` before `start`.
+
+    Without a line that closes it, it ends with the text.
+    """
     for closing in _FENCE_END.finditer(text, start):
         if closing["fence"].startswith(fence):
             return closing.end()
@@ -57,11 +62,10 @@ def _end_of_fence(text: str, fence: str, start: int) -> int:
 
 
 class _InlineCode:
-    """Finds where inline code ends. Guards the places of all backticks of a text, read once."""
+    """Finds where inline code ends. Guards the places of all backticks, which it reads once."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts: dict[int, list[int]] = {}  # by the number of backticks
+        self._starts: dict[int, list[int]] = {}  # of runs of backticks, by their length
         for run in _BACKTICKS.finditer(text):
             self._starts.setdefault(len(run[0]), []).append(run.start())
         self._blank_lines = [match.start() for match in _BLANK_LINE.finditer(text)]
@@ -73,12 +77,13 @@ class _InlineCode:
         """
         length = end - start
         starts = self._starts.get(length, [])
-        next_run = bisect_right(starts, start)
-        if next_run == len(starts):
+        next_index = bisect_right(starts, start)
+        if next_index == len(starts):
             return end
 
-        next_blank_line = bisect_right(self._blank_lines, start)
-        has_blank_line = next_blank_line < len(self._blank_lines)
-        if has_blank_line and self._blank_lines[next_blank_line] < starts[next_run]:
+        closing = starts[next_index]
+        blank_lines_before = bisect_right(self._blank_lines, start)
+        is_in_paragraph = bisect_right(self._blank_lines, closing) == blank_lines_before
+        if not is_in_paragraph:
             return end
-        return starts[next_run] + length
+        return closing + length

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
+
+MAX_EMBED_DEPTH: Final = 3  # of embeds within embeds; deeper ones are links
+MAX_EMBEDS: Final = 50  # in one page, so that embeds within embeds do not multiply
 
 
 class Authorship(NamedTuple):
-    """Who last changed some consecutive lines: from `line` to the line of the next one.
+    """Who last changed some consecutive lines: from `line` to that of the next `Authorship`.
 
     `kind` is "human", "agent" or "unknown". `when` is a time in UTC; "" if it is not known.
     """
@@ -30,9 +33,9 @@ class NoteContext:
     Attributes:
         path: The path of the note; "" if it is not known.
         first_line: The line of the file at which the rendered text begins.
-        links: By the path of a note, and by the target of a link as the note has it, the path of
-            the file that is meant; None if there is none. A link that is absent here leads to the
-            note that has its target as name.
+        links: The path of the file that a link means, or None if there is no such file. The keys
+            are the path of the note that has the link, and then the target of the link. A link that
+            is absent here leads to the note that has its target as name.
         texts: The text of each embedded note, section or block, by `embed_key`.
         can_create: Whether the reader may create the note that an unresolved link names.
         authorship: Who changed the lines of the note, in their order; () to leave it out.
@@ -59,6 +62,6 @@ class NoteContext:
 def embed_key(path: str, subpath: str) -> str:
     """Return the key of an embedded text. `subpath` is `#Heading`, `#^block` or "".
 
-    In a path, `#` begins no subpath, so a separator that no path contains stands between them.
+    A path may contain `#`, so the two are separated by a character that no path contains.
     """
     return f"{path}\0{subpath.strip()}"

@@ -15,14 +15,15 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from simplemem.web.markdown.addresses import Destination
-from simplemem.web.markdown.context import embed_key
+from simplemem.web.markdown.context import MAX_EMBED_DEPTH, embed_key
 from simplemem.web.markdown.links import EMBED, link_to_embedded
 from simplemem.web.markdown.state import Rendering, rendering_of
+from simplemem.web.markdown.tokens import html_block_token
 
-MAX_DEPTH: Final = 3  # of embeds within embeds; deeper ones are links
+_PARAGRAPH_LENGTH: Final = 3  # its tokens: paragraph_open, inline and paragraph_close
 
 RenderText = Callable[[str, Rendering], str]
-"""Returns the HTML of a text of the vault."""
+"""Returns the HTML of a text of the vault, within a rendering."""
 
 
 def add_rules(parser: MarkdownIt, render_text: RenderText) -> None:
@@ -41,19 +42,19 @@ def _with_embedded_texts(
     changed: list[Token] = []
     position = 0
     while position < len(tokens):
-        embed = _embed_of_paragraph(tokens, position)
         block = None
+        embed = _embed_of_paragraph(tokens, position)
         if embed is not None:
             block = _embedded_block(embed, rendering, render_text)
+
         if block is None:
             changed.append(tokens[position])
             position += 1
-            continue
-
-        block.map = tokens[position].map
-        block.level = tokens[position].level
-        changed.append(block)
-        position += len(("paragraph_open", "inline", "paragraph_close"))
+        else:
+            block.map = tokens[position].map
+            block.level = tokens[position].level
+            changed.append(block)
+            position += _PARAGRAPH_LENGTH
     return changed
 
 
@@ -74,20 +75,23 @@ def _embedded_block(embed: Token, rendering: Rendering, render_text: RenderText)
     Returns None if the embed is shown within a paragraph: an image, an unresolved name, a file that
     is no note, a text that is embedded in itself or too deeply, or one beyond the limits of a page.
     """
-    destination = rendering.destination(embed.meta["target"], embed.meta["subpath"])
-    path = destination.path or (rendering.path if not embed.meta["target"] else "")
-    key = embed_key(path, embed.meta["subpath"])
+    target = embed.meta["target"]
+    subpath = embed.meta["subpath"]
+    destination = rendering.destination(target, subpath)
+    path = destination.path
+    if not target:
+        path = rendering.path
+
+    key = embed_key(path, subpath)
     text = rendering.context.texts.get(key)
-    is_nested_too_deeply = len(rendering.embeds) >= MAX_DEPTH
+    is_nested_too_deeply = len(rendering.embeds) >= MAX_EMBED_DEPTH
     if text is None or is_nested_too_deeply or _is_around(key, path, rendering):
         return None
     if not rendering.budget.take(text):
         return None
 
     inner = replace(rendering, path=path, embeds=(*rendering.embeds, key))
-    block = Token("html_block", "", 0)
-    block.content = _html_of_embed(destination, embed.meta, render_text(text, inner))
-    return block
+    return html_block_token(_html_of_embed(destination, embed.meta, render_text(text, inner)))
 
 
 def _is_around(key: str, path: str, rendering: Rendering) -> bool:

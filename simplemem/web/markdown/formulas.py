@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS: Final = 4_000  # of a formula: the time grows faster than its length
 
-# The elements and attributes of MathML that are shown. Links, styles and scripts are not among
-# them: what a formula says about these is dropped.
+# The elements and attributes of MathML that the page may contain. Links, styles and scripts are not
+# among them: an element that is not listed is replaced by its contents, an attribute is left out.
 _ELEMENTS: Final = frozenset(
     """
     math menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms
@@ -58,7 +58,7 @@ def _render_display_within_text(
 
 
 def _render_formula(source: str, options: dict[str, Any]) -> str:
-    """Return the MathML of a formula; if it cannot be read, its source as code."""
+    """Return the MathML of a formula; if it cannot be read or is too long, its source as code."""
     display = "block" if options["display_mode"] else "inline"
     as_code = f'<code class="formula">{escapeHtml(source)}</code>'
     if len(source) > _MAX_CHARACTERS:
@@ -79,20 +79,16 @@ def _converter() -> Callable[..., Element]:
 
 
 def _serialize(element: Element) -> str:
-    """Return an element as HTML, with only what is known to be safe.
-
-    An element that is not known is replaced by its contents. The converter writes characters as
-    references, such as `&#x0002B;`.
-    """
-    text = escapeHtml(html.unescape(element.text or ""))
-    children = "".join(_serialize(child) for child in element)
-    content = text + children
+    """Return an element as HTML, with no other elements and attributes than the listed ones."""
+    # The converter writes characters as references, such as `&#x0002B;`.
+    content = escapeHtml(html.unescape(element.text or ""))
+    for child in element:
+        content += _serialize(child)
     if element.tag not in _ELEMENTS:
         return content
 
-    attributes = "".join(
-        f' {name}="{escapeHtml(value)}"'
-        for name, value in element.attrib.items()
-        if name in _ATTRIBUTES
-    )
+    attributes = ""
+    for name, value in element.attrib.items():
+        if name in _ATTRIBUTES:
+            attributes += f' {name}="{escapeHtml(value)}"'
     return f"<{element.tag}{attributes}>{content}</{element.tag}>"

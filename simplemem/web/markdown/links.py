@@ -17,12 +17,15 @@ from markdown_it.utils import OptionsDict
 
 from simplemem.web.markdown.addresses import Destination, file_url, label_of_link
 from simplemem.web.markdown.state import Environment, rendering_of
+from simplemem.web.markdown.tokens import text_token
 
 EMBED: Final = "embed"
 """The type of the token of an embed. Its `meta` has `target`, `subpath` and `label`."""
 
 # The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
-_WIKILINK: Final = re.compile(r"(!?)\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
+_WIKILINK: Final = re.compile(
+    r"(?P<mark>!?)\[\[(?P<link>[^\[\]\n|]{1,400})(?:\|(?P<label>[^\[\]\n]{1,400}))?\]\]"
+)
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 _OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
@@ -30,6 +33,7 @@ _OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
 _SIZE: Final = re.compile(r"(?P<width>[0-9]{1,4})(?:x(?P<height>[0-9]{1,4}))?")
 
 Attributes = dict[str, str | int | float]
+"""The attributes of an element of HTML, as markdown-it has them."""
 
 
 def add_rules(parser: MarkdownIt) -> None:
@@ -53,12 +57,13 @@ def _parse_wikilink(state: StateInline, silent: bool) -> bool:
         return False
 
     if not silent:
-        mark, link, label = match.groups()
+        link = match["link"]
+        label = match["label"] or ""
         target, hash_sign, rest = link.partition("#")
         subpath = (hash_sign + rest).strip()
-        if mark:
+        if match["mark"]:
             token = state.push(EMBED, "", 0)
-            token.meta = {"target": target.strip(), "subpath": subpath, "label": label or ""}
+            token.meta = {"target": target.strip(), "subpath": subpath, "label": label}
         else:
             destination = rendering_of(state.env).destination(target, subpath)
             _add_link(state, destination, label or label_of_link(link))
@@ -77,7 +82,7 @@ def _parse_tag(state: StateInline, silent: bool) -> bool:
     if state.src[position] != "#":
         return False
 
-    previous = state.src[position - 1 : position]
+    previous = state.src[position - 1 : position]  # "" at the beginning
     if previous and not previous.isspace():
         return False
 
@@ -142,8 +147,7 @@ def _changed_children(children: Sequence[Token], environment: Environment) -> li
 def _tokens_of_image(image: Token) -> list[Token]:
     """Return what the page shows of an image: an embed, a link to the web, or a text."""
     source = str(image.attrs.get("src", ""))
-    text = Token("text", "", 0)
-    text.content = f"[image: {image.content or source}]"
+    text = text_token(f"[image: {image.content or source}]")
 
     if _WEB_ADDRESS.match(source):
         opening = Token("link_open", "a", 1)
@@ -178,7 +182,7 @@ def _link_attributes(href: str, environment: Environment) -> Attributes:
 
 
 def _outward_attributes(href: str) -> Attributes:
-    """Return the attributes of a link to the web, which learns nothing of the page."""
+    """Return the attributes of a link to the web, with which the page is not revealed there."""
     return {"href": href, "rel": "noopener noreferrer nofollow", "class": "outward"}
 
 
@@ -205,10 +209,10 @@ def _render_embed(
 def link_to_embedded(destination: Destination, meta: dict[str, Any]) -> str:
     """Return the HTML of a link to what an embed names. `meta` is that of the token."""
     label = meta["label"] or label_of_link(meta["target"] + meta["subpath"])
-    attributes = [
-        f'{name}="{escapeHtml(str(value))}"' for name, value in _attributes_of(destination).items()
-    ]
-    return f"<a {' '.join(attributes)}>{escapeHtml(label)}</a>"
+    attributes = ""
+    for name, value in _attributes_of(destination).items():
+        attributes += f' {name}="{escapeHtml(str(value))}"'
+    return f"<a{attributes}>{escapeHtml(label)}</a>"
 
 
 def _image(source: str, path: str, label: str) -> str:

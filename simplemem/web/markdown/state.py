@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simplemem.web.markdown.addresses import Destination, destination_of
-from simplemem.web.markdown.context import NoteContext
+from simplemem.web.markdown.context import MAX_EMBEDS, NoteContext
 
 Environment = MutableMapping[str, Any]
 """What markdown-it passes to every rule. It also keeps its own values there."""
 
 _KEY: Final = "rendering"
-_MAX_EMBEDS: Final = 50  # in one page, so that embeds within embeds do not multiply
-_MAX_EMBEDDED_CHARACTERS: Final = 400_000  # in one page
+_MAX_EMBEDDED_CHARACTERS: Final = 400_000  # in one page; a text counts each time it is shown
 
 
 @dataclass
 class EmbedBudget:
     """How many notes, and how much text, may still be embedded in a page."""
 
-    embeds: int = _MAX_EMBEDS
+    embeds: int = MAX_EMBEDS
     characters: int = _MAX_EMBEDDED_CHARACTERS
 
     def take(self, text: str) -> bool:
-        """Return whether a text may be embedded. If so, it counts."""
+        """Return whether a text may be embedded. If so, the budget gets smaller by it."""
         if self.embeds < 1 or len(text) > self.characters:
             return False
+
         self.embeds -= 1
         self.characters -= len(text)
         return True
@@ -57,18 +57,20 @@ class Rendering:
         return bool(self.embeds)
 
     def environment(self) -> Environment:
-        """Return a new environment for the parser."""
-        # Footnotes of embedded texts get ids of their own.
-        number = _MAX_EMBEDS - self.budget.embeds
-        footnotes = {"docId": str(number)} if self.is_embedded else {}
-        return {_KEY: self, **footnotes}
+        """Return a new environment for the parser, from which `rendering_of` returns this."""
+        environment: Environment = {_KEY: self}
+        if self.is_embedded:
+            # By this number, the footnotes of each embedded text have ids of their own.
+            number = MAX_EMBEDS - self.budget.embeds
+            environment["docId"] = str(number)
+        return environment
 
     def destination(self, target: str, subpath: str) -> Destination:
         """Return where a link of the text leads."""
         return destination_of(self.context, self.prefix, self.path, target, subpath)
 
 
-def rendering_of(environment: MutableMapping[str, Any]) -> Rendering:
+def rendering_of(environment: Environment) -> Rendering:
     """Return the rendering that an environment belongs to."""
     rendering: Rendering = environment[_KEY]
     return rendering

@@ -33,14 +33,16 @@ def _show_tasks(state: StateCore) -> None:
 
 
 def _show_task(item: Token, inline: Token, rendering: Rendering) -> None:
-    """Replace the brackets of a task by a checkbox, which is checked unless a space is in them.
+    """Replace the brackets of a task by a checkbox, which is checked unless they contain a space.
 
-    `data-line` of the item is its line in the file, by which the page changes it; embedded tasks
-    have none. Other list items stay as they are.
+    The item gets the attribute `data-line`, its line in the file, by which the page changes it;
+    embedded tasks have none. A list item that is no task stays as it is.
     """
     text = first_text(inline)
-    match = _TASK.match(text.content) if text is not None else None
-    if text is None or match is None:
+    if text is None:
+        return
+    match = _TASK.match(text.content)
+    if match is None:
         return
 
     text.content = text.content[match.end() :]

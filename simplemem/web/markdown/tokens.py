@@ -1,4 +1,4 @@
-"""What several notations need to know about the tokens of markdown-it."""
+"""Reads and makes tokens of markdown-it, for the modules of several notations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from markdown_it.token import Token
 
 
 def first_inline(tokens: Sequence[Token], position: int) -> Token | None:
-    """Return the text of the paragraph that begins the block that opens at a position, or None."""
+    """Return the text at the beginning of the block that opens at a position, or None.
+
+    The block is a paragraph, or contains one at its beginning.
+    """
     for token in tokens[position + 1 : position + 3]:
         if token.type == "inline":
             return token
@@ -42,14 +45,24 @@ def text_token(content: str) -> Token:
 
 
 def html_token(content: str) -> Token:
-    """Return a token within text that is finished HTML."""
+    """Return a token within text that is finished HTML, which the renderer does not escape."""
     token = Token("html_inline", "", 0)
     token.content = content
     return token
 
 
+def html_block_token(content: str) -> Token:
+    """Return the token of a block that is finished HTML, which the renderer does not escape."""
+    token = Token("html_block", "", 0)
+    token.content = content
+    return token
+
+
 def opening_position(tokens: Sequence[Token], position: int) -> int:
-    """Return the position of the token that opens the block that ends at a position."""
+    """Return the position of the token that opens the block that ends at a position.
+
+    A block of one token opens and ends at the same position.
+    """
     closing = tokens[position]
     if closing.nesting == 0:
         return position
