@@ -116,6 +116,11 @@ _VALUE_IN_PROSE: Final = re.compile(
     rf"{_VALUE_TEXT}",
     re.IGNORECASE,
 )
+# A value in quotation marks or backticks right behind the label, such as "password `value`".
+_QUOTED_VALUE: Final = re.compile(
+    r"[*_]{0,3}[ \t]{1,3}(?:(?P<mark>[\"'`])|[“„«])(?P<value>[^\s\"'`|“”„«»]{8,256}+)"
+    r"(?(mark)(?P=mark)|[”“»])"
+)
 _PLACEHOLDER: Final = re.compile(
     r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]"
     r"|redacted|dummy|sample|insert|01234567|12345678|abcdefg"
@@ -137,6 +142,7 @@ _NO_VALUE: Final = re.compile(
 _KEY_CHARACTERS: Final = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 # Words with at most two digits behind each, such as `config/auth-v2.prod`, are a name or a path.
 _NAMES: Final = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
+_WORDS_AND_NUMBERS: Final = re.compile(r"(?:[a-z]++|\d++)(?:[._/-](?:[a-z]++|\d++))++")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{32,128}")
 
 _MIN_VALUE_CHARACTERS: Final = 8
@@ -269,10 +275,13 @@ def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
     """Return the secret that follows a label of this kind; None if none does.
 
     `label_end` is the offset behind the label. After the label of a password, the word `is` may
-    stand in place of a colon.
+    stand in place of a colon, and no colon is needed before a value in quotation marks.
     """
     form = kind
     match = _ASSIGNED_VALUE.match(text, label_end)
+    if match is None and kind == "password":
+        form = "quoted"
+        match = _QUOTED_VALUE.match(text, label_end)
     if match is None and kind == "password":
         form = "prose"
         match = _VALUE_IN_PROSE.match(text, label_end)
@@ -289,8 +298,8 @@ def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
 def _is_secret(value: str, form: str) -> bool:
     """Return whether a value is a secret and not a word about one.
 
-    `form` is the kind of its label ("password", "key" or "token"), or "prose" for a password after
-    `is` instead of a colon.
+    `form` is the kind of its label ("password", "key" or "token"); for a password without a colon,
+    it is "quoted" in quotation marks, and "prose" after `is`.
     """
     if len(value) < _MIN_VALUE_CHARACTERS or _NO_VALUE.match(value):
         return False
@@ -298,6 +307,12 @@ def _is_secret(value: str, form: str) -> bool:
     if form == "password":
         is_hash = _HEX.fullmatch(value) is not None
         return not is_hash and _is_random(value, _MIN_PASSWORD_ENTROPY)
+
+    if form == "quoted":
+        is_identifier = value.isalnum() and value.islower()
+        if is_identifier or _NAMES.fullmatch(value) or _WORDS_AND_NUMBERS.fullmatch(value):
+            return False
+        return _is_random(value, _MIN_PASSWORD_ENTROPY)
 
     if form == "prose":
         return _is_password_in_prose(value)

@@ -143,11 +143,27 @@ def _describe_removal(old: str, new: str) -> str:
     if not new_lines:
         return ""  # a deletion, or an emptied note, shows that itself
 
-    removed = 0
-    for region in changed_regions(old_lines, new_lines):
-        lost = (region.old_end - region.old_start) - (region.new_end - region.new_start)
-        removed += max(0, lost)
+    if len(old) + len(new) > _MAX_CHARACTERS:
+        removed = _count_missing_lines(old_lines, new_lines)
+    else:
+        removed = _count_struck_lines(old_lines, new_lines)
     is_large = removed >= _MIN_LINES_REMOVED and removed >= _MIN_SHARE_REMOVED * len(old_lines)
     if not is_large:
         return ""
     return f"removes {removed} of {len(old_lines)} lines"
+
+
+def _count_struck_lines(old_lines: list[str], new_lines: list[str]) -> int:
+    """Return how many lines are shown as removed: no line that shares words is in their place."""
+    old_words = [split_into_words(line) for line in old_lines]
+    new_words = [split_into_words(line) for line in new_lines]
+    return sum(change.new is None for change in compare_blocks(old_words, new_words))
+
+
+def _count_missing_lines(old_lines: list[str], new_lines: list[str]) -> int:
+    """Return by how many lines the changed regions have become shorter. Words do not matter."""
+    removed = 0
+    for region in changed_regions(old_lines, new_lines):
+        lost = (region.old_end - region.old_start) - (region.new_end - region.new_start)
+        removed += max(0, lost)
+    return removed
