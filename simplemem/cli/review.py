@@ -51,9 +51,7 @@ def list_review(
     agent: Annotated[str, option("--agent", "AGENT", "Only changes by this agent.")] = "",
     folder: Annotated[str, option("--folder", "FOLDER", "Only notes in this folder.")] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
-    everything: Annotated[
-        bool, flag("--all", "Include what you have kept, or undone long ago.")
-    ] = False,
+    everything: Annotated[bool, flag("--all", "Include what you have kept or undone.")] = False,
     no_questions: Annotated[
         bool, flag("--list", "Only list, also in a terminal; ask nothing.")
     ] = False,

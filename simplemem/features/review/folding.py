@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.review.inbox import NoteChange
 from simplemem.features.review.state import fingerprint_of
+from simplemem.features.review.visits import is_pause
 from simplemem.note.names import name_of
 from simplemem.note.proposal import PROPOSING_TOOL
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from simplemem.store import Version
 
-_MAX_PAUSE: Final = timedelta(minutes=30)  # within a session whose id is not known
 _FOLDED_OPS: Final = ("create", "update", "move")
 _UNDOES: Final = re.compile(r"undoes (v\d{1,15}), and keeps later changes")
 _COPIED_BY: Final = "sync"  # the tool of changes that another machine made
@@ -53,12 +52,12 @@ class Standing(NamedTuple):
     """How an operation stands: whether it is undone, and whether the person has kept it.
 
     `undo` is the operation that undid it: None if none did, and "" if it was undone with everything
-    by its author. `undone_at` is the time of that undo in UTC; "" if there is none, or if it is not
-    known.
+    by its author. `decided_at` is the time of that undo in UTC, or when the person kept the
+    operation; "" if it is neither, or if the time is not known.
     """
 
     undo: str | None
-    undone_at: str
+    decided_at: str
     is_kept: bool
 
     @property
@@ -101,6 +100,11 @@ class Item:
     def is_undone(self) -> bool:
         """Whether the operations are undone at present."""
         return self.standings[0].is_undone
+
+    @property
+    def decided_at(self) -> str:
+        """When the person last kept or undid one of the operations; "" if not known."""
+        return max(standing.decided_at for standing in self.standings)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -262,7 +266,7 @@ def group_by_session(
     for operation in operations:
         key = (operation.who, operation.session)
         group = groups.get(key)
-        if group is not None and not operation.session and _is_pause(group.ended, operation.when):
+        if group is not None and not operation.session and is_pause(group.ended, operation.when):
             finished.append(group)
             group = None
         if group is None:
@@ -309,18 +313,6 @@ def find_undone_by_merge(versions: Iterable[Version], undone: Mapping[str, str])
         if match and version.is_by_person and version.group not in undone:
             found.setdefault(match[1], version.group)
     return found
-
-
-def _is_pause(earlier: str, later: str) -> bool:
-    """Return whether more than 30 minutes lie between two times of the log.
-
-    A time that cannot be read counts as no pause.
-    """
-    try:
-        pause = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
-    except (ValueError, TypeError):
-        return False
-    return pause > _MAX_PAUSE
 
 
 def _is_foldable(operation: Operation) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 from simplemem.models import Value
 
 LAST_LOOK = "last look"
-"""As `since` of a filter: what was changed after the person last kept, undid or commented."""
+"""As `since` of a filter: what was changed after the last visit of the person."""
 
 PartKind = Literal["same", "added", "removed"]
 
@@ -17,8 +17,10 @@ class InboxFilter(Value):
 
     `person` is whose review it is: "kept" is recorded per person. `agent` is an author of the
     history, `folder` a folder of the vault, and `since` a date, a version or `LAST_LOOK`; "" stands
-    for all. With `only_unreviewed`, what the person has kept is left out, and what was undone more
-    than a day ago.
+    for all. With `only_unreviewed`, what the person has kept and what is undone is left out; with
+    `only_with_warnings`, also what has no warning. `position` is `Inbox.newer` or `Inbox.older` of
+    another page; "" stands for the first one. With `whole_sessions`, a page has more items than
+    `limit` if it would cut a session in two, up to four times as many.
     """
 
     person: str
@@ -26,8 +28,10 @@ class InboxFilter(Value):
     folder: str = ""
     since: str = ""
     only_unreviewed: bool = True
+    only_with_warnings: bool = False
     limit: int = 25
-    offset: int = 0
+    position: str = ""
+    whole_sessions: bool = False
 
 
 class Comment(Value):
@@ -86,15 +90,46 @@ class TextReview(Value):
     problem: str = ""
 
 
+class ReviewStep(Value):
+    """One of several operations that an item consists of.
+
+    `can_undo` says whether it can be undone and the others stay.
+    """
+
+    version: str
+    when: str
+    tool: str
+    reason: str
+    can_undo: bool
+
+
+class LaterEdit(Value):
+    """What became of the note of an item after it, if a person changed the note since.
+
+    `who` is the person who did so last, `when` the time in UTC, and `op` what they did. `name` is
+    the note as it is called now. `had_secret` says that the change added what looked like a secret,
+    and that the note no longer has it.
+    """
+
+    who: str
+    when: str
+    op: str
+    name: str
+    had_secret: bool
+
+
 class ReviewItem(Value):
     """One thing to review: an operation, or several changes that a session made to one note.
 
     `version` is the id of the first operation, and the permanent name of the item. `versions` are
     the ids of all its operations, oldest first; pass them to keep, undo or redo what was shown.
     `notes` are what became of each note, from the first operation to the last. `sources` are
-    those of a `HistoryEntry`. `undone_by` is the version of the undo, ""
-    if the item is in effect; `can_redo` is false if it was undone together with everything by its
-    author. `is_new` says that the change was made after the person last looked.
+    those of a `HistoryEntry`. `can_redo` is false if it was undone together with everything by its
+    author. `is_new` says that the change was made after the last visit of the person. `steps` are
+    the operations, oldest first, if there are several.
+
+    If a person changed the note since, `later_edit` says so, and `text` has only what is left of
+    the change in the note.
     """
 
     version: str
@@ -112,6 +147,8 @@ class ReviewItem(Value):
     can_redo: bool
     is_new: bool
     comments: tuple[Comment, ...]
+    steps: tuple[ReviewStep, ...] = ()
+    later_edit: LaterEdit | None = None
 
     @property
     def name(self) -> str:
@@ -128,7 +165,8 @@ class InboxGroup(Value):
     """What one agent changed in one session. `items` are those of the page, newest first.
 
     `started` and `ended` are the times of the first and the last change, in UTC. `versions` are the
-    operations of the session that are still to be reviewed, also those on other pages.
+    operations of the session that pass the filter and are still to be reviewed, also those on other
+    pages.
     """
 
     who: str
@@ -143,17 +181,22 @@ class Inbox(Value):
     """A page of the changes by agents, grouped by agent and session, newest first.
 
     `left` counts the items that pass the filter and that the person still has to review, `total`
-    all that pass it, and `new` those that are left and were made after the person last looked.
-    `next_offset` is that of the next page, None on the last. `agents` and `folders` are those of
-    all changes, for a filter. `last_look` is when the person last kept, undid or commented; "" if
-    never. `is_complete` is false if the log has older operations, which are not listed.
+    all that pass it, and `new` those that are left and were made after the last visit of the
+    person. `reviewed` counts what the person has kept or undone since that visit, `warnings` those
+    of the latest 300 items left that have a warning. `newer` and `older` are the positions of the
+    pages before and after, None if there is none. `agents` and `folders` are those of all changes,
+    for a filter. `last_look` is when that visit ended; "" if this is the first one. `is_complete`
+    is false if the log has older operations, which are not listed.
     """
 
     groups: tuple[InboxGroup, ...]
     left: int
     new: int
     total: int
-    next_offset: int | None
+    reviewed: int
+    warnings: int
+    newer: str | None
+    older: str | None
     agents: tuple[str, ...]
     folders: tuple[str, ...]
     last_look: str

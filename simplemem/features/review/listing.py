@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.features.review.agent_log import LogReading
 from simplemem.features.review.folding import Group, Item, Operation, Standing, group_by_session
 from simplemem.features.review.inbox import LAST_LOOK, InboxFilter, NoteChange
+from simplemem.features.review.later_edits import EditsByPath, edits_by_people
 from simplemem.features.review.state import PersonalReview
+from simplemem.features.review.visits import Visit, find_last_look
 from simplemem.models import is_called
 from simplemem.note.dates import format_log_time
 
 if TYPE_CHECKING:
     from simplemem.store import Version
 
-_UNDONE_STAYS: Final = timedelta(days=1)  # in the list of what is to be reviewed
-
 
 class Listing(NamedTuple):
     """All groups of the log as one person has reviewed them, and what was read with them.
 
-    `agents` and `folders` are those of all changes, for a filter.
+    `agents` and `folders` are those of all changes, for a filter. `edits` are the changes by
+    people, and `visits` are when this person did something.
     """
 
     groups: Sequence[Group]
@@ -31,8 +32,13 @@ class Listing(NamedTuple):
     folders: tuple[str, ...]
     reading: LogReading
     review: PersonalReview
-    last_look: str
+    edits: EditsByPath
+    visits: Sequence[Visit]
     is_complete: bool
+
+    def last_look(self) -> str:
+        """Return when the last visit of the person ended; "" if this is the first one."""
+        return find_last_look(self.visits, format_log_time(datetime.now(UTC)))
 
     def items(self) -> Iterator[Item]:
         """Yield the items of all groups."""
@@ -48,8 +54,10 @@ def list_groups(
     def standing_of(operation: Operation) -> Standing:
         """Return how an operation stands for the person."""
         undo = reading.undone.get(operation.version)
-        undone_at = reading.times.get(undo, "") if undo else ""
-        return Standing(undo, undone_at, review.has_kept(operation.fingerprints))
+        decided_at = review.decided_at(operation.fingerprints)
+        if undo:
+            decided_at = reading.times.get(undo, "")
+        return Standing(undo, decided_at, review.has_kept(operation.fingerprints))
 
     groups = group_by_session(reading.operations, standing_of)
     return Listing(
@@ -58,17 +66,19 @@ def list_groups(
         _folders_of(groups),
         reading,
         review,
-        last_look=max(review.last_look, _last_undo(reading.versions, person)),
+        edits_by_people(reading.versions),
+        visits=[*review.visits, *_undos_by(reading.versions, person)],
         is_complete=is_complete,
     )
 
 
-def _last_undo(versions: Sequence[Version], person: str) -> str:
-    """Return when a person last undid something among changes, newest first; "" if never."""
-    for version in versions:
-        if version.op == "undo" and version.is_by_person and is_called(version.who, person):
-            return version.when
-    return ""
+def _undos_by(versions: Sequence[Version], person: str) -> list[Visit]:
+    """Return when a person undid something, each time as a visit."""
+    return [
+        Visit(version.when, version.when)
+        for version in versions
+        if version.op == "undo" and version.is_by_person and is_called(version.who, person)
+    ]
 
 
 def _agents_of(groups: Sequence[Group]) -> tuple[str, ...]:
@@ -89,35 +99,25 @@ def _folders_of(groups: Sequence[Group]) -> tuple[str, ...]:
 class ItemConditions:
     """Which items pass a filter; each condition that the filter does not set is met by all.
 
-    `earliest` and `undone_since` are times in UTC. Later changes pass, and so do undone items that
-    were undone later.
+    `earliest` is a time in UTC: later changes pass. Whether items are decided does not matter.
     """
 
     agent: str
     folder: str
     earliest: str
-    only_unreviewed: bool
-    undone_since: str
 
     @staticmethod
-    def of(conditions: InboxFilter, listing: Listing) -> ItemConditions:
-        """Return the conditions of a filter for a listing, as of now."""
+    def of(conditions: InboxFilter, last_look: str) -> ItemConditions:
+        """Return the conditions of a filter. `last_look` is that of the listing."""
         return ItemConditions(
             agent=conditions.agent,
             folder=conditions.folder.strip("/"),
-            earliest=listing.last_look if conditions.since == LAST_LOOK else "",
-            only_unreviewed=conditions.only_unreviewed,
-            undone_since=format_log_time(datetime.now(UTC) - _UNDONE_STAYS),
+            earliest=last_look if conditions.since == LAST_LOOK else "",
         )
 
     def are_met_by(self, item: Item) -> bool:
         """Return whether an item meets all conditions."""
-        return (
-            self._is_by_agent(item)
-            and self._is_in_folder(item)
-            and self._is_late_enough(item)
-            and self._is_listed(item)
-        )
+        return self._is_by_agent(item) and self._is_in_folder(item) and self._is_late_enough(item)
 
     def _is_by_agent(self, item: Item) -> bool:
         """Return whether the agent of the filter made the change."""
@@ -130,13 +130,6 @@ class ItemConditions:
     def _is_late_enough(self, item: Item) -> bool:
         """Return whether the last change of the item was made after the time of the filter."""
         return not self.earliest or item.last.when > self.earliest
-
-    def _is_listed(self, item: Item) -> bool:
-        """Return whether the item is to be reviewed, or was undone lately, or all are listed."""
-        if not self.only_unreviewed or item.is_open:
-            return True
-        was_undone_lately = item.standings[-1].undone_at > self.undone_since
-        return was_undone_lately and not item.is_kept
 
 
 def _is_below(folder: str, note: NoteChange) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError
@@ -28,9 +29,10 @@ from simplemem.features.review.inbox import (
     NoteTexts,
     ReviewItem,
 )
+from simplemem.features.review.item_state import ItemState
 from simplemem.features.review.listing import ItemConditions, Listing, list_groups
+from simplemem.features.review.paging import Entry, list_entries, page_of
 from simplemem.features.review.state import ReviewLog
-from simplemem.features.review.undo_by_merge import text_without_change
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 _MAX_LISTINGS: Final = 50  # one per person, that are remembered
 _MAX_COMMENT: Final = 4000  # characters
+_MAX_COUNTED: Final = 300  # items left in which warnings are counted
 
 
 def review_of(store: EnhancedStore) -> ReviewService:
@@ -58,6 +61,7 @@ class ReviewService(FeatureService):
         self._agent_log = AgentLog(store.extension)
         self._log = ReviewLog(store.extension, store.root)
         self._texts = ChangeTexts(store.extension)
+        self._state = ItemState(store.extension, self._texts)
         self._listings: dict[str, Listing] = {}
 
     # Reading
@@ -68,21 +72,37 @@ class ReviewService(FeatureService):
         Raises NotFound if `since` is an unknown version, and Invalid if it is no date.
         """
         listing = self._listing(conditions.person, conditions.since)
-        item_conditions = ItemConditions.of(conditions, listing)
+        last_look = listing.last_look()
+        item_conditions = ItemConditions.of(conditions, last_look)
         groups = list(matching(listing.groups, item_conditions.are_met_by))
-        items = [item for group in groups for item in group.items]
-        end = conditions.offset + conditions.limit
-        page = items[conditions.offset : end]
-        left = [item for item in items if item.is_open]
+        listed = groups
+        if conditions.only_unreviewed:
+            listed = list(matching(groups, lambda item: item.is_open))
+        left = [item for item in _items_of(groups) if item.is_open]
+        with_warnings = self._with_warnings(left, listing)
+        if conditions.only_with_warnings:
+            numbers = {item.last.number for item in with_warnings}
+            listed = list(matching(listed, lambda item: item.last.number in numbers))
+
+        entries = list_entries(listed)
+        page = page_of(
+            entries,
+            conditions.position,
+            conditions.limit,
+            whole_sessions=conditions.whole_sessions,
+        )
         return Inbox(
-            groups=tuple(self._groups_of(groups, page, listing)),
+            groups=tuple(self._groups_of(page.entries, listing, last_look)),
             left=len(left),
-            new=sum(item.last.when > listing.last_look for item in left),
-            total=len(items),
-            next_offset=end if end < len(items) else None,
+            new=sum(item.last.when > last_look for item in left),
+            total=len(entries),
+            reviewed=sum(_is_reviewed_since(item, last_look) for item in _items_of(groups)),
+            warnings=len(with_warnings),
+            newer=page.newer,
+            older=page.older,
             agents=listing.agents,
             folders=listing.folders,
-            last_look=listing.last_look,
+            last_look=last_look,
             is_complete=listing.is_complete,
         )
 
@@ -107,8 +127,9 @@ class ReviewService(FeatureService):
         """
         wanted = set(versions)
         listing = self._listing(person)
+        last_look = listing.last_look()
         return tuple(
-            self._review_item(item, listing)
+            self._review_item(item, listing, last_look)
             for item in listing.items()
             if not wanted.isdisjoint(item.versions)
         )
@@ -131,8 +152,11 @@ class ReviewService(FeatureService):
         )
 
     def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:
-        """Return the notes of an item with their texts before and after it."""
-        return tuple(self._texts.read(note) for note in item.notes)
+        """Return the notes of an item with their texts before and after it.
+
+        If a person changed the note since, the text after has only what is left of the change.
+        """
+        return self._state.texts_of(item)
 
     def _listing(self, person: str, since: str = "") -> Listing:
         """Return all changes by agents, or those since a date or version, by session.
@@ -163,28 +187,32 @@ class ReviewService(FeatureService):
         self._listings[person] = listing
         return listing
 
+    def _with_warnings(self, left: Sequence[Item], listing: Listing) -> list[Item]:
+        """Return those of the latest 300 items left that have a warning."""
+        latest = sorted(left, key=lambda item: item.last.number, reverse=True)[:_MAX_COUNTED]
+        return [item for item in latest if self._state.glance_at(item, listing).text.warnings]
+
     def _groups_of(
-        self, groups: Sequence[Group], page: Sequence[Item], listing: Listing
+        self, page: Sequence[Entry], listing: Listing, last_look: str
     ) -> Iterator[InboxGroup]:
-        """Yield the groups that have items of a page, with these items."""
-        on_page = {id(item) for item in page}
-        for group in groups:
-            items = [item for item in group.items if id(item) in on_page]
-            if not items:
-                continue
+        """Yield the sessions of a page, with the items of the page."""
+        for _, entries in groupby(page, lambda entry: entry.group.last_number):
+            on_page = list(entries)
+            group = on_page[0].group
             yield InboxGroup(
                 who=group.who,
                 session=group.session,
                 started=group.started,
                 ended=group.ended,
-                items=tuple(self._review_item(item, listing) for item in items),
+                items=tuple(self._review_item(entry.item, listing, last_look) for entry in on_page),
                 versions=tuple(
                     version for item in group.items if item.is_open for version in item.versions
                 ),
             )
 
-    def _review_item(self, item: Item, listing: Listing) -> ReviewItem:
+    def _review_item(self, item: Item, listing: Listing, last_look: str) -> ReviewItem:
         """Return an item with what its texts show."""
+        glance = self._state.glance_at(item, listing)
         return ReviewItem(
             version=item.first.version,
             versions=item.versions,
@@ -195,12 +223,14 @@ class ReviewService(FeatureService):
             tool=item.tool,
             reason=item.reason,
             sources=item.sources,
-            text=self._texts.review_all(item.notes),
+            text=glance.text,
             is_kept=item.is_kept,
             is_undone=item.is_undone,
             can_redo=all(standing.undo for standing in item.standings),
-            is_new=item.last.when > listing.last_look,
+            is_new=item.last.when > last_look,
             comments=listing.review.comments_on(item.fingerprints),
+            steps=tuple(self._state.steps_of(item)),
+            later_edit=glance.later_edit,
         )
 
     # Actions
@@ -298,20 +328,20 @@ class ReviewService(FeatureService):
         deleted by the operation, or its texts or the note itself are gone; and if an agent asks,
         because the result would be one more change to review.
         """
-        change = self._change_of_one_text(version)
+        change = self._only_change_of(version)
         if change is None or author.get("kind") != "human":
             return None
 
-        texts = self._texts.read(note_change_of(change))
+        note = note_change_of(change)
         current = self.extension.bytes_of(change.path)
-        if texts.problem or current is None:
+        if current is None:
             return None
-        text = text_without_change(texts, current.decode("utf-8", "surrogateescape"))
+        text = self._state.merge_without(note, current)
         if text is None:
             return None
 
         sha256 = hashlib.sha256(current).hexdigest()
-        name = texts.note.name
+        name = note.name
         undoing: AuthorArgs = {**author, "reason": reason_of_merge(change.group)}
         try:
             self.store.write_text(name, text, if_sha256=sha256, **undoing)
@@ -321,16 +351,13 @@ class ReviewService(FeatureService):
             version, is_done=True, what=f"undid the change of {name} and kept later changes"
         )
 
-    def _change_of_one_text(self, version: str) -> Version | None:
-        """Return the change of an operation that changed the text of one note, and nothing else."""
+    def _only_change_of(self, version: str) -> Version | None:
+        """Return the change of an operation that changed one note; None for any other version."""
         try:
             changes = self.extension.operation(version)
         except SimplememError:
             return None
-        [change, *others] = changes
-        if others or change.new_path or change.before is None or change.after is None:
-            return None
-        return change
+        return changes[0] if len(changes) == 1 else None
 
     def _look_up(
         self, versions: Sequence[str], action: str
@@ -347,6 +374,17 @@ class ReviewService(FeatureService):
             found[version] = fingerprints_of(changes)
             results.append(ActionResult(version, is_done=True, what=f"{action} {version}"))
         return found, tuple(results)
+
+
+def _items_of(groups: Iterable[Group]) -> Iterator[Item]:
+    """Yield the items of some groups."""
+    for group in groups:
+        yield from group.items
+
+
+def _is_reviewed_since(item: Item, last_look: str) -> bool:
+    """Return whether the person has kept or undone an item after a time."""
+    return not item.is_open and item.decided_at > last_look
 
 
 def _order_of(version: str) -> int:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from simplemem.features.event_log import Event, EventLog
 from simplemem.features.review.inbox import Comment
+from simplemem.features.review.visits import Visit, extend_visits
 from simplemem.note.dates import format_log_time
 
 if TYPE_CHECKING:
@@ -36,14 +37,15 @@ class ReviewState:
     """What one file records about each person and each change.
 
     `kept` has for each person the changes that they kept or reopened: when they last did, and
-    whether they kept it. Changes are fingerprints. `events` counts the events so far.
+    whether they kept it. `visits` has for each person when they did something. Changes are
+    fingerprints. `events` counts the events so far.
     """
 
     def __init__(self) -> None:
         self.events = 0
         self.kept: dict[str, dict[str, tuple[str, bool]]] = defaultdict(dict)
         self.comments: dict[str, list[Comment]] = defaultdict(list)
-        self.last_looks: dict[str, str] = {}
+        self.visits: dict[str, list[Visit]] = defaultdict(list)
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. An event of another form is ignored."""
@@ -56,7 +58,7 @@ class ReviewState:
 
         person = _key_of(who)
         fingerprints = [change for change in changes if isinstance(change, str)]
-        self.last_looks[person] = max(when, self.last_looks.get(person, ""))
+        extend_visits(self.visits[person], when)
 
         kind = event.get("event")
         text = event.get("text")
@@ -69,7 +71,7 @@ class ReviewState:
 
 
 class PersonalReview:
-    """What one person has kept and when they last looked, and the comments of everybody.
+    """What one person has kept, when they did something, and the comments of everybody.
 
     Two with the same `revision` are equal, if they are of the same person.
     """
@@ -79,22 +81,24 @@ class PersonalReview:
         key = _key_of(person)
         self._kept = [state.kept[key] for state in self._states if key in state.kept]
         self.revision = tuple(state.events for state in self._states)
-        looks = [state.last_looks.get(key, "") for state in self._states]
-        self.last_look = max(looks, default="")
+        self.visits = [visit for state in self._states for visit in state.visits.get(key, ())]
 
     def has_kept(self, fingerprints: Collection[str]) -> bool:
         """Return whether the person has kept all of these changes."""
         if not self._kept:
             return False
-        return all(self._has_kept_one(fingerprint) for fingerprint in fingerprints)
+        standings = [self._standing_of(fingerprint) for fingerprint in fingerprints]
+        return all(is_kept for _, is_kept in standings)
 
-    def _has_kept_one(self, fingerprint: str) -> bool:
-        """Return whether the person has kept a change, and did not reopen it since."""
+    def decided_at(self, fingerprints: Collection[str]) -> str:
+        """Return when the person last kept or reopened one of these changes; "" if never."""
+        times = [self._standing_of(fingerprint)[0] for fingerprint in fingerprints]
+        return max(times, default="")
+
+    def _standing_of(self, fingerprint: str) -> tuple[str, bool]:
+        """Return when the person last kept or reopened a change, and whether it is kept now."""
         standings = [kept[fingerprint] for kept in self._kept if fingerprint in kept]
-        if not standings:
-            return False
-        _, is_kept = max(standings)
-        return is_kept
+        return max(standings, default=("", False))
 
     def comments_on(self, fingerprints: Iterable[str]) -> tuple[Comment, ...]:
         """Return the comments on some changes, the oldest first, each once."""

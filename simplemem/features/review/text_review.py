@@ -26,13 +26,14 @@ _MIN_SHARE_REMOVED: Final = 0.3
 _WRITTEN_BY_US: Final = re.compile(r"(?:created|modified):|---\s*$")
 
 
-def review_texts(old: str, new: str) -> TextReview:
+def review_texts(old: str, new: str, current: str | None = None) -> TextReview:
     """Return the first changed lines, how many words changed, and what a reviewer should look at.
 
     The texts of a note that does not exist are "". Texts of more than 60,000 characters are not
-    compared word by word.
+    compared word by word. If the note has another text at present, `current`, warnings name the
+    lines of that.
     """
-    warnings = tuple(find_warnings(old, new))
+    warnings = tuple(find_warnings(old, new, current))
     if len(old) + len(new) > _MAX_CHARACTERS:
         return TextReview(
             warnings=warnings, problem="the note is too large to compare word by word"
@@ -108,30 +109,54 @@ def _cut(parts: list[TextPart]) -> tuple[TextPart, ...]:
     return tuple(cut)
 
 
-def find_warnings(old: str, new: str) -> list[str]:
+def has_lost_secret(old: str, new: str, current: str) -> bool:
+    """Return whether a change added what looks like a secret that the current text lacks."""
+    values = [new[secret.start : secret.end] for secret in added_secrets(old, new)]
+    return any(value not in current for value in values)
+
+
+def find_warnings(old: str, new: str, current: str | None = None) -> list[str]:
     """Return what a reviewer should look at in the new text, as sentences without a full stop.
 
     They are about what the change added: orders to agents, secrets, and what a reader does not see;
-    and about a large part that it removed. What the old text had already is left out.
+    and about a large part that it removed. What the old text had already is left out. Lines are
+    those of `current` if it is given, else of the new text.
     """
+
+    def number_of(line: int) -> int:
+        """Return the number of a line of the new text in the current text."""
+        return line if current is None else _number_in(current, new, line)
+
     warnings = [
-        f"line {instruction.line} {instruction.what}: “{instruction.quote}”"
+        f"line {number_of(instruction.line)} {instruction.what}: “{instruction.quote}”"
         for instruction in added_instructions(old, new)
     ]
     warnings += [
-        f"line {secret.line} may contain a secret ({secret.kind}): {secret.shown}"
+        f"line {number_of(secret.line)} may contain a secret ({secret.kind}): {secret.shown}"
         for secret in added_secrets(old, new)
     ]
 
     known = {finding for finding, _ in find_unseen(old)}
     for finding, line in find_unseen(new):
         if finding not in known:
-            warnings.append(f"{finding}, the first on line {line}")
+            warnings.append(f"{finding}, the first on line {number_of(line)}")
 
     removal = _describe_removal(old, new)
     if removal:
         warnings.append(removal)
     return warnings
+
+
+def _number_in(current: str, text: str, line: int) -> int:
+    """Return the number of the first line of the current text that is like a line of a text.
+
+    Returns the number itself if there is none.
+    """
+    lines = text.splitlines()
+    current_lines = current.splitlines()
+    if line > len(lines) or lines[line - 1] not in current_lines:
+        return line
+    return current_lines.index(lines[line - 1]) + 1
 
 
 def _describe_removal(old: str, new: str) -> str:

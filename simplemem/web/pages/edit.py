@@ -25,6 +25,7 @@ from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
     ask,
     author_of,
+    page_of_server,
     read_form,
     read_only_reason,
     show_page,
@@ -58,12 +59,14 @@ def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
 class Draft(NamedTuple):
     """The text that somebody typed for the note `name`, with the line ends of a form.
 
-    `if_sha256` is the hash of the text of the note that the editing began with.
+    `if_sha256` is the hash of the text of the note that the editing began with, and `way_back` the
+    page of this server to show after saving; "" for the page of the note.
     """
 
     name: str
     typed: str
     if_sha256: str
+    way_back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,8 @@ async def _show_editor(request: Request, view: VaultView, grant: Grant) -> Respo
     name = request.path_params["name"]
     note = await ask(view, lambda store: store.read(name))
 
-    draft = Draft(note.name, text_for_form(note.text), note.sha256)
+    way_back = page_of_server(view, request.query_params.get("return", ""))
+    draft = Draft(note.name, text_for_form(note.text), note.sha256, way_back)
     problem = read_only_reason(view, [note.name]) or _reason_not_to_rewrite(note)
     return _editor_page(view, grant, draft, problem=problem)
 
@@ -149,7 +153,8 @@ async def _take_edit(
     """
     form = await read_form(request)
     name = request.path_params["name"]
-    draft = Draft(name, form.get("text", ""), form.get("if_sha256", ""))
+    way_back = page_of_server(view, form.get("return", ""))
+    draft = Draft(name, form.get("text", ""), form.get("if_sha256", ""), way_back)
     if form.get("action") == "preview":
         html = await _render_preview(renderer, view, draft.typed)
         return _editor_page(view, grant, draft, preview=html)
@@ -168,11 +173,12 @@ async def _take_edit(
 
 
 def _show_saved(view: VaultView, grant: Grant, draft: Draft, saved: Saved) -> Response:
-    """Redirect to the note that was saved; if there are warnings, show them in its form."""
+    """Redirect after a note was saved; if there are warnings, show them in its form."""
     if not saved.warnings:
-        return RedirectResponse(link_of(view.vault.prefix, saved.name), 303)
+        address = draft.way_back or link_of(view.vault.prefix, saved.name)
+        return RedirectResponse(address, 303)
 
-    draft = Draft(saved.name, draft.typed, saved.sha256)
+    draft = Draft(saved.name, draft.typed, saved.sha256, draft.way_back)
     return _editor_page(view, grant, draft, messages=("The note is saved.", *saved.warnings))
 
 
@@ -250,6 +256,7 @@ async def _show_conflict(view: VaultView, grant: Grant, draft: Draft) -> Respons
         f"Conflict in {draft.name}",
         name=draft.name,
         race=race,
+        way_back=draft.way_back,
         conflict_count=format_count(race.conflicts, "place"),
         status=409,
     )
@@ -295,6 +302,7 @@ def _editor_page(
         name=draft.name,
         text=text_for_form(draft.typed),
         if_sha256=draft.if_sha256,
+        way_back=draft.way_back,
         problem=problem,
         preview=preview,
         messages=messages,

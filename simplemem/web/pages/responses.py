@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _MAX_FIELDS: Final = 10  # of a form
+_MAX_ADDRESS: Final = 2000  # characters of a page that a form leads back to
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -76,6 +77,18 @@ def read_only_reason(view: VaultView, names: Iterable[str]) -> str:
         if is_private_by_rule(path_of(name), rules):
             return f"{name} is read-only here: the setting access.read_only allows no changes."
     return ""
+
+
+def page_of_server(view: VaultView, address: str) -> str:
+    """Return an address if it is the path of a page of this vault; "" for any other.
+
+    A form that leads back to where somebody came from must not lead to another server.
+    """
+    is_path = address.startswith(f"{view.vault.prefix}/") and not address.startswith("//")
+    is_plain = address.isascii() and address.isprintable() and "\\" not in address
+    if not is_path or not is_plain or len(address) > _MAX_ADDRESS:
+        return ""
+    return address
 
 
 async def read_form(request: Request) -> dict[str, str]:

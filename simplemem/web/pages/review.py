@@ -7,9 +7,10 @@ adds the keyboard and replaces items in place.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import Request
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         ActionResult,
         Inbox,
         InboxFilter,
+        InboxGroup,
         ItemDetails,
         NoteTexts,
         ReviewItem,
@@ -50,8 +52,9 @@ if TYPE_CHECKING:
 _PAGE_SIZE: Final = 25
 _MAX_FIELDS: Final = 500  # of a form: a box per item, and what the form itself has
 _MAX_RENDERED_NOTES: Final = 10  # of one item
-_MAX_PAGE_DIGITS: Final = 6
 _MAX_MESSAGE: Final = 600  # characters
+_MINUTE_LENGTH: Final = len("2026-01-24T09:00")
+_SECOND_LENGTH: Final = len("2026-01-24T09:00:00")
 _VERSION: Final = re.compile(r"v\d{1,12}")
 _DONE: Final = {
     "keep": "Kept",
@@ -66,7 +69,7 @@ _SINCE: Final = {
     "yesterday": "yesterday",
     "7 days ago": "a week ago",
 }
-_FILTERS: Final = ("agent", "folder", "since", "show", "page")
+_FILTERS: Final = ("agent", "folder", "since", "show", "at")
 
 
 def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
@@ -106,7 +109,10 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         fields=fields,
         since_choices=_SINCE,
         query_string=_query_string(fields),
-        next_page=_next_page(inbox, fields),
+        older_page=_page_at(inbox.older, fields),
+        newer_page=_page_at(inbox.newer, fields),
+        **_progress_values(fields),
+        session_times=_name_times(inbox.groups),
         message=fields.get("result", "")[:_MAX_MESSAGE],
         undoable=_undoable_version(fields),
     )
@@ -215,6 +221,15 @@ async def _render_changes(
 # --- actions
 
 
+class _Outcome(NamedTuple):
+    """What became of an action: the items before and after it, and what is left to review."""
+
+    results: Sequence[ActionResult]
+    before: Sequence[ReviewItem]
+    after: Sequence[ReviewItem]
+    inbox: Inbox
+
+
 async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
     """Keep, undo, redo, reopen or comment on items, and show what became of it.
 
@@ -228,29 +243,32 @@ async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
     comment = _last(form, "text")
     author = author_of(request, grant)
 
-    def act() -> tuple[list[ActionResult], Sequence[ReviewItem], int]:
+    def act() -> _Outcome:
         from simplemem.features.review.service import review_of
 
         review = review_of(view.executor.store())
+        before = review.items(versions, grant.name)
         if action == "comment":
             results = [review.comment(versions[-1], grant.name, comment)]
         else:
             results = _act_on(review, action, versions, author)
         conditions = _filter_of(_fields_of(_last(form, "back")), grant)
-        return results, review.items(versions, grant.name), review.inbox(conditions).left
+        shown = [version for item in before for version in item.versions]
+        return _Outcome(results, before, review.items(shown, grant.name), review.inbox(conditions))
 
-    results, items, left = await view.executor.run(act, writes=True)
-    message = _describe_results(action, results)
+    outcome = await view.executor.run(act, writes=True)
+    message = _describe_results(action, outcome.results, outcome.before)
     back = _last(form, "back")
     if not _last(form, "part"):
         return RedirectResponse(_way_back(view, form, message), 303)
     return show_part(
         view,
         "review_results.html",
-        items=items,
-        left=left,
+        items=outcome.after,
+        inbox=outcome.inbox,
+        **_progress_values(_fields_of(back)),
         message=message,
-        problems={result.version: result for result in results if not result.is_done},
+        problems={result.version: result for result in outcome.results if not result.is_done},
         query_string=back,
         can_write=can_write(view, grant),
     )
@@ -274,14 +292,27 @@ def _act_on(
     raise Invalid(f"{action[:20]!r} is not an action", hint="Use the buttons of the page.")
 
 
-def _describe_results(action: str, results: Sequence[ActionResult]) -> str:
-    """Return what was done and what was refused, as a sentence for a person."""
-    done = [result for result in results if result.is_done]
+def _describe_results(
+    action: str, results: Sequence[ActionResult], items: Sequence[ReviewItem]
+) -> str:
+    """Return what was done and what was refused, as a sentence for a person.
+
+    `items` are those that the action concerned, as they were before. A change is an item, as in
+    the inbox; what is done with a part of an item counts as steps.
+    """
+    done = {result.version for result in results if result.is_done}
+    whole_items = [item for item in items if done.issuperset(item.versions)]
+    steps = done.difference(*(item.versions for item in whole_items))
     sentences = []
     if done and action == "comment":
         sentences.append("The comment was added.")
     elif done:
-        sentences.append(f"{_DONE[action]}: {format_count(len(done), 'change')}.")
+        counts = []
+        if whole_items:
+            counts.append(format_count(len(whole_items), "change"))
+        if steps:
+            counts.append(format_count(len(steps), "step"))
+        sentences.append(f"{_DONE[action]}: {' and '.join(counts)}.")
     refused = [result for result in results if not result.is_done]
     sentences += [f"{result.version}: {result.error}. {result.hint}" for result in refused]
     return " ".join(sentences).strip()
@@ -307,16 +338,16 @@ def _filter_of(fields: Mapping[str, str], grant: Grant) -> InboxFilter:
     """Return the filter that the fields of an address or a form name."""
     from simplemem.features.review.inbox import InboxFilter
 
-    page = fields.get("page", "")
-    number = int(page) if page.isdecimal() and len(page) < _MAX_PAGE_DIGITS else 1
     return InboxFilter(
         person=grant.name,
         agent=fields.get("agent", ""),
         folder=fields.get("folder", ""),
         since=fields.get("since", ""),
         only_unreviewed=fields.get("show", "") != "all",
+        only_with_warnings=fields.get("show", "") == "warnings",
         limit=_PAGE_SIZE,
-        offset=max(0, number - 1) * _PAGE_SIZE,
+        position=fields.get("at", ""),
+        whole_sessions=True,
     )
 
 
@@ -331,12 +362,36 @@ def _fields_of(query_string: str) -> dict[str, str]:
     return {name: fields[name][-1] for name in _FILTERS if name in fields}
 
 
-def _next_page(inbox: Inbox, fields: Mapping[str, str]) -> str:
-    """Return the query of the next page of the inbox; "" if there is none."""
-    if inbox.next_offset is None:
-        return ""
-    number = inbox.next_offset // _PAGE_SIZE + 1
-    return _query_string({**fields, "page": str(number)})
+def _progress_values(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the line with the progress needs to know about the filter."""
+    return {
+        "warnings_query": _query_string({**fields, "show": "warnings", "at": ""}),
+        "is_filtered_by_warnings": fields.get("show") == "warnings",
+    }
+
+
+def _page_at(position: str | None, fields: Mapping[str, str]) -> str | None:
+    """Return the query of another page of the inbox; None if there is none."""
+    if position is None:
+        return None
+    return _query_string({**fields, "at": position})
+
+
+def _name_times(groups: Sequence[InboxGroup]) -> list[str]:
+    """Return the times of sessions for their headings, to the second if others look the same."""
+    times = [_format_times(group, _MINUTE_LENGTH) for group in groups]
+    headings = Counter((group.who, time) for group, time in zip(groups, times, strict=True))
+    for position, group in enumerate(groups):
+        if headings[group.who, times[position]] > 1:
+            times[position] = _format_times(group, _SECOND_LENGTH)
+    return times
+
+
+def _format_times(group: InboxGroup, length: int) -> str:
+    """Return the time of a session, from its first change to its last if these differ."""
+    started = group.started[:length].replace("T", " ")
+    ended = group.ended[:length].replace("T", " ")
+    return started if started == ended else f"{started} to {ended}"
 
 
 def _undoable_version(fields: Mapping[str, str]) -> str:

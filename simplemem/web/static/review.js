@@ -9,6 +9,7 @@
   let current = null;
 
   const items = () => [...main.querySelectorAll("[data-item]")];
+  const versionsOf = (item) => item.dataset.versions.split(" ");
   const checkboxOf = (item) => item.querySelector("input[type=checkbox]");
   const selected = () => items().filter((item) => checkboxOf(item)?.checked);
 
@@ -107,7 +108,8 @@
     const position = Math.max(0, items().indexOf(current));
     const staysHere = action === "comment" || result.querySelector(".problem");
     replaceItems(result);
-    document.getElementById("left").replaceWith(result.querySelector("#left"));
+    updateSessions();
+    for (const id of ["left", "progress"]) document.getElementById(id).replaceWith(result.querySelector(`#${id}`));
     showMessage(result.querySelector("[data-message]").textContent);
     showSelection();
 
@@ -115,13 +117,32 @@
     else chooseNextOpen(position);
   }
 
+  // An action may divide an item, if only some of its steps were undone, and may join items of one note.
   function replaceItems(result) {
-    for (const newItem of [...result.querySelectorAll("[data-item]")]) {
-      const oldItem = document.getElementById(newItem.id);
-      if (!oldItem) continue;
-      if (oldItem === current) current = newItem;
-      oldItem.replaceWith(newItem);
-      visible.observe(newItem);
+    const newItems = [...result.querySelectorAll("[data-item]")];
+    for (const oldItem of items()) {
+      const versions = versionsOf(oldItem);
+      const successors = newItems.filter((newItem) => versionsOf(newItem).some((version) => versions.includes(version)));
+      if (successors.length === 0) continue;
+      if (oldItem === current) current = successors.find((item) => item.dataset.open === "1") ?? successors[0];
+      oldItem.replaceWith(...successors.filter((item) => !main.contains(item)));
+      for (const item of successors) visible.observe(item);
+    }
+  }
+
+  // What is decided is no longer kept or undone with the rest of its session.
+  function updateSessions() {
+    for (const group of main.querySelectorAll(".group")) {
+      const groupItems = [...group.querySelectorAll("[data-item]")];
+      const decided = groupItems.filter((item) => item.dataset.open !== "1").flatMap(versionsOf);
+      const open = groupItems.filter((item) => item.dataset.open === "1").flatMap(versionsOf);
+      for (const field of group.querySelectorAll(".group-head input[name=versions]")) {
+        const others = field.value.split(" ").filter((version) => version && !decided.includes(version));
+        field.value = [...new Set([...others, ...open])].join(" ");
+      }
+      for (const part of group.querySelectorAll(".group-head > form, .group-head > details")) {
+        part.hidden = part.querySelector("input[name=versions]").value === "";
+      }
     }
   }
 
@@ -211,7 +232,7 @@
     const answer = await fetch(`${vault}/review/news${location.search}`, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const count = parseHtml(await answer.text()).querySelector("#left");
-    const shown = new Set(items().flatMap((item) => (checkboxOf(item)?.value ?? item.id).split(" ")));
+    const shown = new Set(items().flatMap(versionsOf));
     const isNew = count.dataset.newest !== "" && !shown.has(count.dataset.newest);
     document.getElementById("left").replaceWith(count);
     document.getElementById("review-news").hidden = !isNew;
@@ -223,5 +244,7 @@
   batch?.classList.add("over");
   showSelection();
   for (const item of items()) visible.observe(item);
-  choose(items().find((item) => `#${item.id}` === location.hash) ?? items()[0], { focus: false });
+  const linkedItem = items().find((item) => `#${item.id}` === location.hash);
+  const firstOpen = items().find((item) => item.dataset.open === "1");
+  choose(linkedItem ?? firstOpen ?? items()[0], { focus: false });
 }

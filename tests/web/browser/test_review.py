@@ -202,6 +202,7 @@ def test_all_of_it_works_without_script(serve: Callable[..., Served], open_page:
     page.get_by_role("button", name="Undo selected").click()
     expect(page.locator("#left")).to_have_text("Nothing left to review")
     assert is_gone(server, "two")
+    page.get_by_role("link", name="Show all changes, with what is kept or undone").click()
     item(page, "two").get_by_role("button", name="Redo").click()
     assert not is_gone(server, "two")
 
