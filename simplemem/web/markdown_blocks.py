@@ -137,6 +137,8 @@ class _BlockReader:
         elif token.type == "list_item_open":
             is_ordered = self._lists[-1] == "ordered_list_open"
             self._marker = f"{token.info}. " if is_ordered else "• "
+        elif token.type == "list_item_close":
+            self._marker = ""  # of an empty item, or of one that has only code
         elif token.type == "blockquote_open":
             self._quotes += 1
         elif token.type == "blockquote_close":

@@ -1,0 +1,38 @@
+"""The text of a note is split into blocks as a reader sees them, so that a change can be shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplemem.web.markdown_blocks import split_into_blocks
+
+
+def displayed_blocks(text: str) -> list[tuple[str, str]]:
+    """Return the kind and the text of each block of a note."""
+    blocks = split_into_blocks(text, prefix="")
+    return [(block.kind, "".join(word.text for word in block.words)) for block in blocks]
+
+
+@pytest.mark.parametrize(
+    ("item", "blocks_of_item"),
+    [
+        ("-\n", []),
+        ("- ```\n  code\n  ```\n", [("code-line", "code")]),
+    ],
+)
+def test_what_follows_an_item_without_words_is_no_item(
+    item: str, blocks_of_item: list[tuple[str, str]]
+) -> None:
+    text = f"{item}\n# Heading\n\nParagraph.\n"
+    following = [("heading-1", "Heading"), ("paragraph", "Paragraph.")]
+    assert displayed_blocks(text) == [*blocks_of_item, *following]
+
+
+def test_a_row_has_a_bar_between_its_cells_and_a_task_has_a_box() -> None:
+    text = "| a | b |\n|---|---|\n| c | |\n\n1. one\n\n- [x] *done*\n"
+    assert displayed_blocks(text) == [
+        ("row", "a | b"),
+        ("row", "c | "),
+        ("list-item", "1. one"),
+        ("list-item", "☑ done"),
+    ]
