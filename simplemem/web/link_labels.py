@@ -7,6 +7,7 @@ text of the note says which words of the snippet are such a link.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from simplemem.web.markdown.addresses import label_of_link
@@ -24,7 +25,8 @@ def label_links(snippet: str, text: str) -> str:
     if "#" not in snippet:
         return snippet
 
-    labels = _labels_around_signs(text)
+    # Only those that the snippet has: a note may have thousands of links.
+    labels = {written: label for written, label in _labels_around_signs(text) if written in snippet}
     if not labels:
         return snippet
 
@@ -33,21 +35,19 @@ def label_links(snippet: str, text: str) -> str:
     return re.sub(pattern, lambda match: labels.get(match[0], match[0]), snippet)
 
 
-def _labels_around_signs(text: str) -> dict[str, str]:
-    """Return the words around the `#` of each link to a section, with their label.
+def _labels_around_signs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the words around the `#` of each link to a section, with their label.
 
     Only the last word before the sign and the first one after it are needed: a snippet may begin or
     end within a link.
     """
-    labels = {}
     for link in _LINK_TO_SECTION.finditer(text):
         words_of_target = link[1].split()
         words_of_section = link[2].split()
         if words_of_section:
             last_word = words_of_target[-1] if words_of_target else ""
             written = f"{last_word}#{words_of_section[0]}"
-            labels[written] = label_of_link(written)
-    return labels
+            yield written, label_of_link(written)
 
 
 def _pattern_of(written: str) -> str:

@@ -35,6 +35,7 @@ MADE_WHILE_RUNNING = {  # words, to the letter
     "cli/output.py": ["f'({words})'"],
     "note/proposal.py": ["f'{re.escape(character)}+'"],
     "web/highlights.py": ["pattern"],
+    "web/link_labels.py": ["pattern"],
     "features/documents/agent_facts.py": ["f'(?<!\\\\w){words}(?!\\\\w)'"],
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
