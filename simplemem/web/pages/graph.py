@@ -83,17 +83,22 @@ class ListedNote:
 def _read_choices(request: Request) -> GraphChoices:
     """Return the choices in an address. A choice that is missing or unknown has its default."""
     params = request.query_params
-    depth = params.get("depth", "1")
-    colour = params.get("colour", "folder")
+    depth = params.get("depth")
+    if depth not in _DEPTHS:
+        depth = "1"
+    colour = params.get("colour")
+    if colour not in _COLOURS:
+        colour = "folder"
+
     return GraphChoices(
         note=params.get("note", "").strip(),
-        depth=int(depth) if depth in _DEPTHS else 1,
+        depth=int(depth),
         show=_SHOWS.get(params.get("show", ""), "linked"),
         folder=params.get("folder", "").strip("/ "),
         tag=params.get("tag", "").strip("# "),
         type=params.get("type", "").strip(),
         similar=params.get("similar") == "1",
-        colour=colour if colour in _COLOURS else "folder",
+        colour=colour,
     )
 
 

@@ -7,8 +7,9 @@
   const status = document.getElementById("capture-status");
   const list = document.getElementById("waiting");
   const base = document.documentElement.dataset.root;
-  const opened = openDatabase();
-  let state = "sent"; // what became of the last attempt to send
+  const opened = openDatabase(); // a promise
+  const RETRY_MS = 30_000;
+  let state = "sent"; // the result of the last attempt to send: sent, offline, signed out or busy
   let edited = null; // a refused capture that is in the field again, and kept until its new text is stored
 
   function openDatabase() {
@@ -31,7 +32,12 @@
     });
   }
 
-  const listWaiting = async () => (await ask("readonly", (store) => store.getAll())).sort((one, other) => one.order - other.order);
+  // Returns the captures that the server has not confirmed, the oldest first.
+  async function listWaiting() {
+    const captures = await ask("readonly", (store) => store.getAll());
+    return captures.sort((one, other) => one.order - other.order);
+  }
+
   const keep = (capture) => ask("readwrite", (store) => store.put(capture));
   const remove = (capture) => ask("readwrite", (store) => store.delete(capture.id));
 
@@ -40,6 +46,7 @@
     return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
+  // Returns the time of this device's clock, without its time zone.
   function localTime(now) {
     const local = new Date(now.getTime() - now.getTimezoneOffset() * 60_000);
     return local.toISOString().slice(0, 19);
@@ -112,9 +119,10 @@
 
   async function showWaiting(hasSent) {
     const captures = await listWaiting();
-    list.replaceChildren(...captures.map(row));
-    if (!captures.length) status.textContent = hasSent ? "Saved." : status.textContent;
-    else if (state === "signed out") showSignIn();
+    list.replaceChildren(...captures.map(createRow));
+    if (!captures.length) {
+      if (hasSent) status.textContent = "Saved.";
+    } else if (state === "signed out") showSignIn();
     else if (state === "busy") status.textContent = "The server cannot take it now. It is kept here, and sent later.";
     else if (state === "offline") status.textContent = "Kept on this device. It is sent when there is a connection.";
     else status.textContent = "Some could not be saved.";
@@ -127,12 +135,13 @@
     status.replaceChildren("Kept on this device. ", link);
   }
 
-  function row(capture) {
+  // Returns the row of a capture. Only one that was refused can be edited: any other may be on its way.
+  function createRow(capture) {
     const item = document.createElement("li");
     const text = document.createElement("span");
     text.textContent = capture.text;
-    const note = document.createElement("small");
-    note.textContent = capture.problem ? `Not saved: ${capture.problem}` : "Waiting";
+    const progress = document.createElement("small");
+    progress.textContent = capture.problem ? `Not saved: ${capture.problem}` : "Waiting";
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Edit";
@@ -141,12 +150,12 @@
       field.value = capture.text;
       field.focus();
     });
-    item.append(text, note);
-    if (capture.problem) item.append(button); // any other capture may be on its way
+    item.append(text, progress);
+    if (capture.problem) item.append(button);
     return item;
   }
 
-  // A text that another app shares with the installed page.
+  // Puts a text that another app shares with the installed page into the field.
   function takeSharedText() {
     const shared = new URLSearchParams(location.search);
     const parts = ["title", "text", "url"].map((name) => shared.get(name)).filter(Boolean);
@@ -163,7 +172,7 @@
   });
   addEventListener("online", sendAll);
   document.addEventListener("visibilitychange", () => document.hidden || sendAll());
-  setInterval(() => state !== "sent" && sendAll(), 30_000);
+  setInterval(() => state !== "sent" && sendAll(), RETRY_MS);
 
   takeSharedText();
   sendAll();

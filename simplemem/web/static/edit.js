@@ -1,5 +1,7 @@
 "use strict";
 // The editor in place of the text field, drafts, saving without leaving, and the preview.
+const PREVIEW_WAIT_MS = 300; // after a letter, because the next one often follows
+
 {
   const form = document.getElementById("editor");
   if (form) startEditing(form);
@@ -14,19 +16,27 @@ function startEditing(form) {
   const draftKey = `draft:${base}:${form.dataset.draft}`;
   let savedText = field.value;
   let editor = null; // the CodeMirror view, once it is loaded
+  let isLeaving = false; // the browser does not ask whether to leave then
 
   const isChanged = () => field.value !== savedText;
-  const say = (...parts) => status.replaceChildren(...parts);
+  // A merge after a conflict must be saved, even if nothing is typed.
+  const isUnsaved = () => isChanged() || "merge" in form.dataset;
+  const showStatus = (...parts) => status.replaceChildren(...parts);
 
   // --- drafts: what was typed outlives a closed tab and the end of a session
 
   function storeDraft() {
     try {
-      if (!isChanged() && !("merge" in form.dataset)) localStorage.removeItem(draftKey);
-      else localStorage.setItem(draftKey, JSON.stringify({ text: field.value, hash: hash?.value ?? "", fields: otherFields() }));
+      if (isUnsaved()) localStorage.setItem(draftKey, JSON.stringify(currentDraft()));
+      else localStorage.removeItem(draftKey);
     } catch {
       // The storage is full or forbidden: the text is still in the form.
     }
+  }
+
+  // `hash` is that of the text that the draft is based on: if the note has changed since, saving merges.
+  function currentDraft() {
+    return { text: field.value, hash: hash?.value ?? "", fields: otherFields() };
   }
 
   function otherFields() {
@@ -54,7 +64,7 @@ function startEditing(form) {
     const draft = readDraft();
     if (!draft || "merge" in form.dataset) return;
     if (draft.text === field.value) return removeDraft();
-    const original = { text: field.value, hash: hash?.value, fields: otherFields() };
+    const original = currentDraft();
     fill(draft);
     const discard = document.createElement("button");
     discard.type = "button";
@@ -63,16 +73,17 @@ function startEditing(form) {
       removeDraft();
       fill(original);
       savedText = field.value;
-      say("Discarded.");
+      showStatus("Discarded.");
     });
-    say("Your unsaved text was restored. ", discard);
+    showStatus("Your unsaved text was restored. ", discard);
   }
 
   function fill({ text, hash: textHash, fields }) {
     setText(text);
-    // The hash of the text that the draft is based on: if the note has changed since, saving merges.
     if (hash && textHash) hash.value = textHash;
-    for (const [name, value] of Object.entries(fields)) if (form.elements[name]) form.elements[name].value = value;
+    for (const [name, value] of Object.entries(fields)) {
+      if (form.elements[name]) form.elements[name].value = value;
+    }
   }
 
   function setText(text) {
@@ -82,26 +93,23 @@ function startEditing(form) {
 
   // --- saving
 
-  async function save({ leave }) {
-    const isNew = !hash;
+  async function save({ leaveAfter }) {
     if (!form.reportValidity()) return;
-    if (!isNew && !isChanged() && !("merge" in form.dataset)) return leave ? goBack() : say("Nothing to save.");
-    say("Saving…");
-    storeDraft();
-    const sent = field.value;
-    let answer;
-    try {
-      const body = new URLSearchParams(new FormData(form));
-      answer = await fetch(form.getAttribute("action"), { method: "POST", headers: { Accept: "application/json" }, body });
-    } catch {
-      return say("The server cannot be reached. Your text is kept in this browser.");
-    }
-    if (answer.status === 401) return sayIsSignedOut();
-    if (!isNew && [404, 409].includes(answer.status)) return submitForm(); // the page that has both texts, or a new name
-    const result = await answer.json();
-    if (!answer.ok) return say(`Not saved: ${[result.message ?? result.detail, result.hint].filter(Boolean).join(". ")}`);
+    const isNew = !hash;
+    if (!isNew && !isUnsaved()) return leaveAfter ? goBack() : showStatus("Nothing to save.");
 
-    savedText = sent;
+    showStatus("Saving…");
+    storeDraft();
+    const sentText = field.value; // more may be typed before the answer
+    const answer = await sendForm();
+    if (!answer) return showStatus("The server cannot be reached. Your text is kept in this browser.");
+    if (answer.status === 401) return showSignedOut();
+    // A form has the page with both texts as its answer, or the one that creates the note again.
+    if (!isNew && [404, 409].includes(answer.status)) return submitForm();
+
+    const result = await answer.json();
+    if (!answer.ok) return showRefusal(result);
+    savedText = sentText;
     if (isNew) {
       removeDraft();
       return goTo(result.url);
@@ -109,16 +117,29 @@ function startEditing(form) {
     hash.value = result.sha256;
     delete form.dataset.merge;
     storeDraft();
-    if (leave && !result.warnings.length && !isChanged()) return goBack();
-    say(["Saved.", ...result.warnings].join(" "));
+    if (leaveAfter && !result.warnings.length && !isChanged()) return goBack();
+    showStatus(["Saved.", ...result.warnings].join(" "));
   }
 
-  function sayIsSignedOut() {
+  // Returns the answer of the server, or null if it cannot be reached.
+  function sendForm() {
+    const body = new URLSearchParams(new FormData(form));
+    const headers = { Accept: "application/json" };
+    return fetch(form.getAttribute("action"), { method: "POST", headers, body }).catch(() => null);
+  }
+
+  // `detail` is the message of the server's own refusals, for example of a text that is too long.
+  function showRefusal({ message, detail, hint }) {
+    const sentences = [message ?? detail, hint].filter(Boolean);
+    showStatus(`Not saved: ${sentences.join(". ")}`);
+  }
+
+  function showSignedOut() {
     storeDraft();
     const link = document.createElement("a");
     link.href = location.pathname;
     link.textContent = "Sign in again";
-    say("Your session has ended. Your text is kept in this browser. ", link);
+    showStatus("Your session has ended. Your text is kept in this browser. ", link);
   }
 
   function submitForm() {
@@ -129,8 +150,6 @@ function startEditing(form) {
 
   // --- leaving
 
-  let isLeaving = false;
-
   function goBack() {
     goTo(form.dataset.leave);
   }
@@ -140,7 +159,7 @@ function startEditing(form) {
     location.href = path;
   }
 
-  function leave() {
+  function askAndLeave() {
     if (isChanged() && !confirm("Leave without saving? Your text is kept in this browser.")) return;
     goBack();
   }
@@ -152,22 +171,21 @@ function startEditing(form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (event.submitter?.value === "preview") togglePreview();
-    else save({ leave: true });
+    else save({ leaveAfter: true });
   });
 
-  for (const link of document.querySelectorAll(`a[href="${CSS.escape(form.dataset.leave)}"]`)) {
-    link.addEventListener("click", () => {
-      if (link.closest(".versions")) removeDraft();
-    });
+  // On the page of a conflict, this link keeps the note as it is, and so gives up the draft.
+  for (const link of document.querySelectorAll(`.versions a[href="${CSS.escape(form.dataset.leave)}"]`)) {
+    link.addEventListener("click", removeDraft);
   }
 
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "s") {
       event.preventDefault();
-      save({ leave: false });
+      save({ leaveAfter: false });
     } else if (event.key === "Escape" && !event.defaultPrevented && event.target.closest?.("#editor")) {
       event.preventDefault();
-      leave();
+      askAndLeave();
     }
   });
 
@@ -189,14 +207,14 @@ function startEditing(form) {
     if (answer?.ok) preview.innerHTML = await answer.text(); // the server escapes all that a note contains
   }
 
-  function textChanged() {
+  function onTextChanged() {
     storeDraft();
     if (preview.hidden) return;
     clearTimeout(previewTimer);
-    previewTimer = setTimeout(showPreview, 300);
+    previewTimer = setTimeout(showPreview, PREVIEW_WAIT_MS);
   }
 
-  field.addEventListener("input", textChanged);
+  field.addEventListener("input", onTextChanged);
 
   // --- the editor
 
@@ -222,11 +240,12 @@ function startEditing(form) {
   async function completeLink(context) {
     const typed = context.matchBefore(/\[\[[^[\]|\n]*$/);
     if (!typed) return null;
+
     const choices = await complete("notes", typed.text.slice(2));
     const hasEnd = context.state.sliceDoc(context.pos, context.pos + 2) === "]]";
     return {
       from: typed.from + 2,
-      filter: false,
+      filter: false, // the server has chosen them, also by aliases and similar names
       options: choices.map(({ label, link, name }) => ({
         label,
         detail: name === label ? "" : name,
@@ -308,7 +327,7 @@ function startEditing(form) {
         cm.EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           field.value = update.state.doc.toString();
-          textChanged();
+          onTextChanged();
         }),
         theme(cm),
       ],

@@ -16,6 +16,13 @@ const TAP_DISTANCE = 6; // pixels that a pointer may move in a click
 const CATCH_DISTANCE = 14; // pixels from a circle at which a click still means it
 const ARROW_STEP = 60;
 const EASING = 0.3; // the share of the way to its new place that a note moves per frame
+const ARRIVED_DISTANCE = 0.3; // pixels from its new place at which a note counts as there
+const FIT_MARGIN = 48; // pixels around all notes
+const MAX_FIT_SCALE = 1.6; // few notes would become too large
+// Labels take cells of a grid. Measuring each text would take longer than estimating its width.
+const CELL_WIDTH = 16;
+const CELL_HEIGHT = 14;
+const LETTER_WIDTH = 0.55; // of the size of the font, on average
 
 window.GraphView = class GraphView {
   static GROUP_COUNT = 8; // colours --group-0 to --group-7 of graph.css, and --soft for the rest
@@ -29,7 +36,7 @@ window.GraphView = class GraphView {
     this.callbacks = { onSelect, onOpen, onHold, onRelease };
     this.coveredHeight = coveredHeight;
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.camera = { x: 0, y: 0, scale: 1 };
+    this.camera = { x: 0, y: 0, scale: 1 }; // the point in the middle, and pixels per unit
     this.linkStep = 1; // one link of so many is drawn while the drawing moves
     this.pointers = new Map();
     this.clear();
@@ -40,12 +47,12 @@ window.GraphView = class GraphView {
   clear() {
     this.count = 0;
     this.links = [];
-    this.positions = new Float32Array(0);
-    this.targets = null;
-    this.hovered = -1;
+    this.positions = new Float32Array(0); // x and y of each note in turn
+    this.targets = null; // the positions that the notes move to
+    this.hovered = -1; // as the next ones, a note, or -1 for none
     this.selected = -1;
-    this.matches = null;
     this.held = -1;
+    this.matches = null;
   }
 
   // `links` and `similar` are flat arrays of pairs of notes, `groups` has the colour of each note.
@@ -61,7 +68,7 @@ window.GraphView = class GraphView {
     this.radii = this.neighbours.map((others, note) => radiusOf(others.length, note === centre));
     this.byImportance = orderByImportance(this.neighbours, centre);
     this.setGroups(groups);
-    this.hasMoved = false;
+    this.isViewChosen = false; // whether a person has chosen the part of the plane that is visible
     this.fit();
   }
 
@@ -77,7 +84,7 @@ window.GraphView = class GraphView {
       this.positions = positions;
       this.targets = null;
     } else this.targets = positions;
-    if (!this.hasMoved) this.fit();
+    if (!this.isViewChosen) this.fit();
     this.redraw();
   }
 
@@ -102,36 +109,42 @@ window.GraphView = class GraphView {
   // --- camera
 
   centreOn(note) {
-    this.hasMoved = true;
+    this.isViewChosen = true;
     this.camera.x = this.positions[2 * note];
     this.camera.y = this.positions[2 * note + 1];
     this.camera.scale = Math.max(this.camera.scale, 1);
     this.redraw();
   }
 
-  // Chooses the part of the plane so that all notes are visible.
+  // Shows the part of the plane in which all notes are visible.
   fit() {
     if (!this.count) return;
-    const box = boundsOf(this.targets ?? this.positions);
-    const { width, height } = this.size();
-    const margin = 48;
-    const covered = this.coveredHeight();
-    const across = Math.max(1, width - 2 * margin) / Math.max(1, box.right - box.left);
-    const down = Math.max(1, height - covered - 2 * margin) / Math.max(1, box.bottom - box.top);
-    this.camera.scale = clamp(Math.min(across, down), MIN_SCALE, 1.6);
-    this.camera.x = (box.left + box.right) / 2;
-    this.camera.y = (box.top + box.bottom) / 2 + covered / 2 / this.camera.scale;
+    this.fitCamera();
     this.redraw();
   }
 
+  // Sets the camera so that all notes are visible, without asking for another frame.
+  fitCamera() {
+    const box = boundsOf(this.targets ?? this.positions);
+    const { width, height } = this.size();
+    const covered = this.coveredHeight();
+    const freeWidth = Math.max(1, width - 2 * FIT_MARGIN);
+    const freeHeight = Math.max(1, height - covered - 2 * FIT_MARGIN);
+    const scaleAcross = freeWidth / Math.max(1, box.right - box.left);
+    const scaleDown = freeHeight / Math.max(1, box.bottom - box.top);
+    this.camera.scale = clamp(Math.min(scaleAcross, scaleDown), MIN_SCALE, MAX_FIT_SCALE);
+    this.camera.x = (box.left + box.right) / 2;
+    this.camera.y = (box.top + box.bottom) / 2 + covered / 2 / this.camera.scale;
+  }
+
   showAll() {
-    this.hasMoved = false;
+    this.isViewChosen = false;
     this.fit();
   }
 
   // Zooms so that the point of the canvas at x and y stays where it is.
   zoom(factor, x = this.size().width / 2, y = this.size().height / 2) {
-    this.hasMoved = true;
+    this.isViewChosen = true;
     const before = this.toPlane(x, y);
     this.camera.scale = clamp(this.camera.scale * factor, MIN_SCALE, MAX_SCALE);
     const after = this.toPlane(x, y);
@@ -139,7 +152,7 @@ window.GraphView = class GraphView {
   }
 
   pan(x, y) {
-    this.hasMoved = true;
+    this.isViewChosen = true;
     this.camera.x += x;
     this.camera.y += y;
     this.redraw();
@@ -149,26 +162,28 @@ window.GraphView = class GraphView {
     return { width: this.canvas.clientWidth, height: this.canvas.clientHeight };
   }
 
+  // Returns the point of the plane that is shown at a point of the canvas.
   toPlane(x, y) {
     const { width, height } = this.size();
     const { camera } = this;
     return { x: camera.x + (x - width / 2) / camera.scale, y: camera.y + (y - height / 2) / camera.scale };
   }
 
+  // Returns the note at a point of the canvas, or close to it; -1 for none.
   noteAt(x, y) {
     const point = this.toPlane(x, y);
     let nearest = -1;
-    let least = Infinity;
+    let leastDistance = CATCH_DISTANCE;
     for (let note = 0; note < this.count; note++) {
       const across = this.positions[2 * note] - point.x;
       const down = this.positions[2 * note + 1] - point.y;
       const distance = Math.hypot(across, down) * this.camera.scale - this.radiusOnScreen(note);
-      if (distance < least) {
-        least = distance;
+      if (distance < leastDistance) {
+        leastDistance = distance;
         nearest = note;
       }
     }
-    return least <= CATCH_DISTANCE ? nearest : -1;
+    return nearest;
   }
 
   // Circles grow more slowly than distances, so that a zoomed drawing gets room.
@@ -178,6 +193,7 @@ window.GraphView = class GraphView {
 
   // --- drawing
 
+  // Draws the graph in the next frame, once however often it is called before.
   redraw() {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
@@ -230,22 +246,15 @@ window.GraphView = class GraphView {
     const { positions, targets } = this;
     if (!targets) return false;
     let farthest = 0;
-    for (let at = 0; at < positions.length; at++) {
-      const way = targets[at] - positions[at];
-      positions[at] += way * EASING;
-      farthest = Math.max(farthest, Math.abs(way));
+    for (let index = 0; index < positions.length; index++) {
+      const distance = targets[index] - positions[index];
+      positions[index] += distance * EASING;
+      farthest = Math.max(farthest, Math.abs(distance));
     }
-    if (!this.hasMoved) this.followBounds();
-    if (farthest * this.camera.scale > 0.3) return true;
+    if (!this.isViewChosen) this.fitCamera();
+    if (farthest * this.camera.scale > ARRIVED_DISTANCE) return true;
     this.targets = null;
     return false;
-  }
-
-  followBounds() {
-    const { frame } = this;
-    this.frame = 1; // `fit` must not ask for another frame
-    this.fit();
-    this.frame = frame;
   }
 
   // The bitmap of the canvas has the size at which it is shown.
@@ -265,9 +274,9 @@ window.GraphView = class GraphView {
     const { width, height } = this.size();
     const { x, y, scale } = this.camera;
     if (this.screen?.length !== this.positions.length) this.screen = new Float32Array(this.positions.length);
-    for (let at = 0; at < this.positions.length; at += 2) {
-      this.screen[at] = (this.positions[at] - x) * scale + width / 2;
-      this.screen[at + 1] = (this.positions[at + 1] - y) * scale + height / 2;
+    for (let index = 0; index < this.positions.length; index += 2) {
+      this.screen[index] = (this.positions[index] - x) * scale + width / 2;
+      this.screen[index + 1] = (this.positions[index + 1] - y) * scale + height / 2;
     }
   }
 
@@ -279,21 +288,22 @@ window.GraphView = class GraphView {
     context.lineWidth = 1;
     context.setLineDash(dashes);
     context.beginPath();
-    let inPath = 0;
-    for (let at = 0; at < links.length; at += 2 * step) {
-      const x1 = screen[2 * links[at]];
-      const y1 = screen[2 * links[at] + 1];
-      const x2 = screen[2 * links[at + 1]];
-      const y2 = screen[2 * links[at + 1] + 1];
+    let linksInPath = 0;
+    for (let index = 0; index < links.length; index += 2 * step) {
+      const x1 = screen[2 * links[index]];
+      const y1 = screen[2 * links[index] + 1];
+      const x2 = screen[2 * links[index + 1]];
+      const y2 = screen[2 * links[index + 1] + 1];
       const isLeftOrRight = (x1 < 0 && x2 < 0) || (x1 > width && x2 > width);
       const isAboveOrBelow = (y1 < 0 && y2 < 0) || (y1 > height && y2 > height);
       if (isLeftOrRight || isAboveOrBelow) continue;
       context.moveTo(x1, y1);
       context.lineTo(x2, y2);
-      if (++inPath === LINKS_PER_PATH) {
+      linksInPath += 1;
+      if (linksInPath === LINKS_PER_PATH) {
         context.stroke();
         context.beginPath();
-        inPath = 0;
+        linksInPath = 0;
       }
     }
     context.stroke();
@@ -312,18 +322,21 @@ window.GraphView = class GraphView {
     context.stroke();
   }
 
+  // Draws all notes. If there is a note in focus or a search, only what belongs to it is opaque.
   drawNotes(focus) {
-    const near = focus >= 0 ? new Set([focus, ...this.neighbours[focus]]) : this.matches;
-    if (near) this.context.globalAlpha = 0.35;
-    for (const [group, notes] of this.notesOfGroups.entries()) this.drawCircles(notes, this.colours.groups[group]);
+    const emphasized = focus >= 0 ? new Set([focus, ...this.neighbours[focus]]) : this.matches;
+    if (emphasized) this.context.globalAlpha = 0.35;
+    this.drawGroups(null);
     this.context.globalAlpha = 1;
-    if (near) this.drawNear(near);
+    if (emphasized) this.drawGroups(emphasized);
     for (const note of [this.centre, this.selected]) if (note >= 0) this.drawRing(note);
   }
 
-  drawNear(near) {
+  // Draws notes in the colours of their groups: those of a set, or all of them for null.
+  drawGroups(only) {
     for (const [group, notes] of this.notesOfGroups.entries()) {
-      this.drawCircles(notes.filter((note) => near.has(note)), this.colours.groups[group]);
+      const drawn = only ? notes.filter((note) => only.has(note)) : notes;
+      this.drawCircles(drawn, this.colours.groups[group]);
     }
   }
 
@@ -370,22 +383,30 @@ window.GraphView = class GraphView {
     context.lineWidth = 3;
     context.lineJoin = "round";
 
-    const taken = new Set(); // cells of a grid in which there is a label
-    let left = MAX_LABELS;
+    const takenCells = new Set();
+    let labelsLeft = MAX_LABELS;
     for (const note of this.notesToLabel(focus)) {
+      const label = this.labels[note];
       const x = this.screen[2 * note];
       const y = this.screen[2 * note + 1] + this.radiusOnScreen(note) + 3;
       if (x < 0 || y < 0 || x > width || y > height) continue;
-      if (!takeCells(taken, x, y, this.labels[note].length * 0.55 * fontSize)) continue;
-      context.strokeStyle = this.colours.paper;
-      context.strokeText(this.labels[note], x, y);
-      context.fillStyle = this.colours.ink;
-      context.fillText(this.labels[note], x, y);
-      left -= 1;
-      if (!left) return;
+      if (!takeCells(takenCells, x, y, label.length * LETTER_WIDTH * fontSize)) continue;
+      this.drawLabel(label, x, y);
+      labelsLeft -= 1;
+      if (!labelsLeft) return;
     }
   }
 
+  // The outline in the colour of the page separates the text from the links below it.
+  drawLabel(label, x, y) {
+    const { context } = this;
+    context.strokeStyle = this.colours.paper;
+    context.strokeText(label, x, y);
+    context.fillStyle = this.colours.ink;
+    context.fillText(label, x, y);
+  }
+
+  // Returns the notes whose names are written if there is room, the most important first.
   notesToLabel(focus) {
     const first = [this.hovered, this.selected].filter((note) => note >= 0);
     if (this.matches) return [...first, ...[...this.matches].slice(0, MAX_LABELS)];
@@ -393,6 +414,7 @@ window.GraphView = class GraphView {
     return this.byImportance.slice(0, this.camera.scale > 0.8 ? this.count : MAX_LABELS / 2);
   }
 
+  // A canvas does not know the variables of a style sheet: an element resolves them.
   readColours() {
     const probe = document.createElement("span");
     probe.hidden = true;
@@ -417,7 +439,7 @@ window.GraphView = class GraphView {
 
   listen() {
     const { canvas } = this;
-    new ResizeObserver(() => (this.hasMoved ? this.redraw() : this.fit())).observe(canvas);
+    new ResizeObserver(() => (this.isViewChosen ? this.redraw() : this.fit())).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.readColours();
       this.redraw();
@@ -465,19 +487,19 @@ window.GraphView = class GraphView {
     const moved = this.pointers.get(movedId);
     const [otherId] = [...this.pointers.keys()].filter((id) => id !== movedId);
     const other = this.pointers.get(otherId);
-    const was = Math.hypot(before.x - other.x, before.y - other.y);
-    const is = Math.hypot(moved.x - other.x, moved.y - other.y);
-    if (was > 0) this.zoom(is / was, other.x, other.y);
+    const oldDistance = Math.hypot(before.x - other.x, before.y - other.y);
+    const newDistance = Math.hypot(moved.x - other.x, moved.y - other.y);
+    if (oldDistance > 0) this.zoom(newDistance / oldDistance, other.x, other.y);
   }
 
   dragNote(pointer) {
     const point = this.toPlane(pointer.x, pointer.y);
-    for (const places of [this.positions, this.targets]) {
-      if (!places) continue;
-      places[2 * this.held] = point.x;
-      places[2 * this.held + 1] = point.y;
+    for (const positions of [this.positions, this.targets]) {
+      if (!positions) continue;
+      positions[2 * this.held] = point.x;
+      positions[2 * this.held + 1] = point.y;
     }
-    this.hasMoved = true;
+    this.isViewChosen = true;
     this.callbacks.onHold(this.held, point.x, point.y);
     this.redraw();
   }
@@ -500,7 +522,9 @@ window.GraphView = class GraphView {
 
   onWheel(event) {
     event.preventDefault();
-    this.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), event.offsetX, event.offsetY);
+    // Browsers report a pinch on a touchpad as small steps of the wheel with Ctrl.
+    const speed = event.ctrlKey ? 0.01 : 0.0015;
+    this.zoom(Math.exp(-event.deltaY * speed), event.offsetX, event.offsetY);
   }
 
   onKey(event) {
@@ -527,17 +551,19 @@ window.GraphView = class GraphView {
 
 // --- figures of a graph
 
+// Returns for each note the others that it has links with, in any direction.
 function neighboursOf(count, ...linkLists) {
   const neighbours = Array.from({ length: count }, () => []);
   for (const links of linkLists) {
-    for (let at = 0; at < links.length; at += 2) {
-      neighbours[links[at]].push(links[at + 1]);
-      neighbours[links[at + 1]].push(links[at]);
+    for (let index = 0; index < links.length; index += 2) {
+      neighbours[links[index]].push(links[index + 1]);
+      neighbours[links[index + 1]].push(links[index]);
     }
   }
   return neighbours;
 }
 
+// Returns the notes, the centre first, then those with the most links.
 function orderByImportance(neighbours, centre) {
   const notes = neighbours.map((_, note) => note);
   const importance = (note) => (note === centre ? Infinity : neighbours[note].length);
@@ -549,22 +575,25 @@ function radiusOf(linkCount, isCentre) {
   return isCentre ? Math.max(8, radius) : radius;
 }
 
+// Returns the smallest box that contains all positions.
 function boundsOf(positions) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
-  for (let at = 0; at < positions.length; at += 2) {
-    box.left = Math.min(box.left, positions[at]);
-    box.right = Math.max(box.right, positions[at]);
-    box.top = Math.min(box.top, positions[at + 1]);
-    box.bottom = Math.max(box.bottom, positions[at + 1]);
+  for (let index = 0; index < positions.length; index += 2) {
+    box.left = Math.min(box.left, positions[index]);
+    box.right = Math.max(box.right, positions[index]);
+    box.top = Math.min(box.top, positions[index + 1]);
+    box.bottom = Math.max(box.bottom, positions[index + 1]);
   }
   return box;
 }
 
 // Takes the cells of a grid that a label covers. Returns whether all of them were free.
 function takeCells(taken, x, y, width) {
-  const row = Math.floor(y / 14);
+  const row = Math.floor(y / CELL_HEIGHT);
+  const firstColumn = Math.floor((x - width / 2) / CELL_WIDTH);
+  const lastColumn = Math.floor((x + width / 2) / CELL_WIDTH);
   const cells = [];
-  for (let column = Math.floor((x - width / 2) / 16); column <= Math.floor((x + width / 2) / 16); column++) {
+  for (let column = firstColumn; column <= lastColumn; column++) {
     cells.push(`${column},${row}`, `${column},${row + 1}`);
   }
   if (cells.some((cell) => taken.has(cell))) return false;

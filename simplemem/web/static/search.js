@@ -8,7 +8,7 @@
   const results = document.getElementById("results");
   const WAIT_MS = 60; // after a letter, because the next one often follows
 
-  // Fetches parts of a page, one at a time: a new request ends the one before.
+  // Fetches a part of the page, and calls `show` with its HTML. A new request cancels the one before.
   class LatestPart {
     constructor(show) {
       this.show = show;
@@ -53,6 +53,7 @@
     resultsPart.request(`/search?${query}`);
   }
 
+  // Moves the focus to the hit before or after the chosen one.
   function moveInResults(step) {
     const hits = [...results.querySelectorAll(".hits > li")];
     const current = hits.findIndex((hit) => hit.classList.contains("chosen"));
@@ -82,7 +83,7 @@
     input.setAttribute("aria-expanded", String(list.children.length > 0));
     choose(-1);
   });
-  let chosen = -1;
+  let chosen = -1; // the number of an option, or -1 for none
 
   function openPalette(text = "") {
     if (palette.open) return input.select();
@@ -99,6 +100,7 @@
     palettePart.show("");
   }
 
+  // Marks an option. The focus stays in the field, so that a person can go on typing.
   function choose(number) {
     const options = [...list.children];
     options[chosen]?.setAttribute("aria-selected", "false");
@@ -161,9 +163,9 @@
     if (!results) {
       // What a person types into the header appears in the palette.
       field.addEventListener("input", () => {
-        const { value } = field;
+        const typed = field.value;
         field.value = "";
-        openPalette(value);
+        openPalette(typed);
       });
       return;
     }
