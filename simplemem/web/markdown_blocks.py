@@ -18,13 +18,9 @@ from markdown_it.token import Token
 
 from simplemem.note.header import content_start, read_header
 from simplemem.note.word_diff import split_into_words
-from simplemem.web.markdown.addresses import link_of
+from simplemem.web.markdown.addresses import OTHER_ADDRESS, WEB_ADDRESS, WIKILINK, link_of
 
-# The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
-_WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TASK: Final = re.compile(r"\[([ xX])\] ")
-_WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
-_OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
 # Tokens that open and close a style. The former have the CSS class of the style.
 _STYLES: Final = {"strong_open": "strong", "em_open": "em", "s_open": "struck"}
 _STYLE_ENDS: Final = ("strong_close", "em_close", "s_close")
@@ -204,14 +200,14 @@ class _BlockReader:
         """Return the words of a text, in which each wikilink is a word that leads to its note."""
         words: list[Word] = []
         end = 0
-        for match in _WIKILINK.finditer(text):
+        for match in WIKILINK.finditer(text):
             words += _styled(text[end : match.start()], styles)
-            target, label = match.groups()
-            name = target.partition("#")[0].strip()
+            link = match["link"]
+            name = link.partition("#")[0].strip()
             href = ""
             if name:
                 href = link_of(self._prefix, name)
-            words.append(Word(label or target, (*styles, "wikilink"), href))
+            words.append(Word(match["label"] or link, (*styles, "wikilink"), href))
             end = match.end()
         return words + _styled(text[end:], styles)
 
@@ -242,11 +238,11 @@ def _with_marker(marker: str, words: list[Word]) -> list[Word]:
 
 def _address_of_link(href: str, prefix: str) -> str:
     """Return the address of a link of Markdown: on the web, of a note, or "" for any other."""
-    if _WEB_ADDRESS.match(href):
+    if WEB_ADDRESS.match(href):
         return href
 
     path, _, _ = href.partition("#")
     target = unquote(path)
-    if not target or _OTHER_ADDRESS.match(href):
+    if not target or OTHER_ADDRESS.match(href):
         return ""
     return link_of(prefix, target.removesuffix(".md").lstrip("/"))

@@ -24,6 +24,15 @@ IMAGE_TYPES: Final = {
     ".webp": "image/webp",
 }
 CANVAS: Final = ".canvas"
+
+# The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
+WIKILINK: Final = re.compile(
+    r"(?P<mark>!?)\[\[(?P<link>[^\[\]\n|]{1,400})(?:\|(?P<label>[^\[\]\n]{1,400}))?\]\]"
+)
+# The beginning of a link of Markdown that leads to the web, and of one that leads to no note.
+WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
+
 _WORD: Final = re.compile(r"\w++")
 # What the page says when the pointer is on a link.
 _CREATE: Final = "No note has this name yet: create it"

@@ -15,20 +15,21 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from simplemem.web.markdown.addresses import Destination, file_url, label_of_link
+from simplemem.web.markdown.addresses import (
+    OTHER_ADDRESS,
+    WEB_ADDRESS,
+    WIKILINK,
+    Destination,
+    file_url,
+    label_of_link,
+)
 from simplemem.web.markdown.state import Environment, rendering_of
 from simplemem.web.markdown.tokens import text_token
 
 EMBED: Final = "embed"
 """The type of the token of an embed. Its `meta` has `target`, `subpath` and `label`."""
 
-# The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
-_WIKILINK: Final = re.compile(
-    r"(?P<mark>!?)\[\[(?P<link>[^\[\]\n|]{1,400})(?:\|(?P<label>[^\[\]\n]{1,400}))?\]\]"
-)
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
-_WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
-_OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
 # At the end of the text of an image: its width, or width and height, in pixels.
 _SIZE: Final = re.compile(r"(?P<width>[0-9]{1,4})(?:x(?P<height>[0-9]{1,4}))?")
 
@@ -52,7 +53,7 @@ def _parse_wikilink(state: StateInline, silent: bool) -> bool:
 
     Returns whether there is one, and moves the position behind it. If `silent`, adds no tokens.
     """
-    match = _WIKILINK.match(state.src, state.pos)
+    match = WIKILINK.match(state.src, state.pos)
     if match is None:
         return False
 
@@ -149,13 +150,13 @@ def _tokens_of_image(image: Token) -> list[Token]:
     source = str(image.attrs.get("src", ""))
     text = text_token(f"[image: {image.content or source}]")
 
-    if _WEB_ADDRESS.match(source):
+    if WEB_ADDRESS.match(source):
         opening = Token("link_open", "a", 1)
         opening.attrs = _outward_attributes(source)
         return [opening, text, Token("link_close", "a", -1)]
 
     path, _, _ = source.partition("#")
-    if not path or _OTHER_ADDRESS.match(source):
+    if not path or OTHER_ADDRESS.match(source):
         return [text]
 
     embed = Token(EMBED, "", 0)
@@ -168,12 +169,12 @@ def _link_attributes(href: str, environment: Environment) -> Attributes:
 
     Links to nowhere are those with another scheme or a host, and those without a path.
     """
-    if _WEB_ADDRESS.match(href):
+    if WEB_ADDRESS.match(href):
         return _outward_attributes(href)
 
     path, hash_sign, fragment = href.partition("#")
     target = unquote(path)
-    if _OTHER_ADDRESS.match(href) or not (target or fragment):
+    if OTHER_ADDRESS.match(href) or not (target or fragment):
         return {"href": "#", "class": "nowhere"}
 
     subpath = hash_sign + unquote(fragment)
