@@ -109,7 +109,7 @@ class VaultView:
     """A vault as one grant sees it, for MCP and for the other routes.
 
     `scope` says which places of the vault it shows, and whether changes are only proposed. `only`
-    are these places. Guards the executor with the store, the sessions of MCP and their clients, the
+    has these places. Guards the executor with the store, the sessions of MCP and their clients, the
     feed of changes, and the number of requests in progress. A view with a scope opens its store for
     the first request, and the registry closes it when it is idle.
     """

@@ -41,9 +41,9 @@ def routes(page: PageRoutes) -> list[Route]:
     """Return the routes of search, of the parts that the script fetches, and of tags."""
     return [
         page.get("/notes", _show_recent_notes),
-        page.get("/search", _show_results),
+        page.get("/search", _show_results_part),
         page.get("/palette/search", _show_palette),
-        page.get("/latest", _show_latest),
+        page.get("/latest", _show_latest_part),
         page.get("/tags", _show_tags),
         page.get("/tags/{tag:path}", _show_tagged),
     ]
@@ -75,15 +75,18 @@ async def _show_recent_notes(_request: Request, view: VaultView, grant: Grant) -
     return show_page(view, grant, "notes.html", "Notes", notes=notes)
 
 
-async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Response:
+async def _show_results_part(request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the results part of the page, which the script fetches while the user types.
 
     Without a query and filters, it has the recent notes.
     """
     question = _question_of(request)
     if question.query or question.filters.is_set:
-        return show_part(view, "results.html", **await _search(view, question))
-    return show_part(view, "recent.html", notes=await _list_recent_notes(view))
+        values = await _search(view, question)
+        return show_part(view, "results.html", **values)
+
+    notes = await _list_recent_notes(view)
+    return show_part(view, "recent.html", notes=notes)
 
 
 async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Response:
@@ -105,7 +108,7 @@ async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Res
     return show_part(view, "palette.html", query=query, names=names, hits=other_hits)
 
 
-async def _show_latest(_request: Request, view: VaultView, _grant: Grant) -> Response:
+async def _show_latest_part(_request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the list of recent notes, which the script fetches after a change."""
     return show_part(view, "latest.html", notes=await _list_recent_notes(view))
 
