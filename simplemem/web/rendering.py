@@ -42,6 +42,7 @@ _MAX_WORKERS: Final = 2
 _MAX_WAIT_SECONDS: Final = 5.0  # that a view waits for a free worker
 # After a failure that may have had another cause than the note, until the note is rendered again.
 _RETRY_SECONDS: Final = 60.0
+_START_SECONDS: Final = 20.0  # that a new worker may need to start; on an idle machine about one
 _IDLE_SECONDS: Final = 300.0  # after which an unused worker ends
 _EXIT_SECONDS: Final = 1.0  # that a worker has to end after it has closed its output
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
@@ -157,7 +158,8 @@ class Renderer:
             html = _escape_source(text, "This note takes too much time or space to render")
             is_final = True
         except TimeoutError:  # another load of the machine may give another result
-            html = _escape_source(text, "This note takes too much time or space to render")
+            reason = "This note takes too much time or space to render at the moment"
+            html = _escape_source(text, reason)
         except _WorkerFailed:
             html = _escape_source(text, "The process that renders notes failed")
         except OSError as error:
@@ -180,24 +182,24 @@ class Renderer:
         worker = self._take_idle_worker()
         if worker is not None:
             try:
-                return await self._ask(worker, request)
+                return await self._ask(worker, request, MAX_SECONDS)
             except _WorkerFailed:
                 # An earlier note may have broken it, or it was killed while it was idle.
                 log.debug("a new process renders the note")
 
         worker = await _Worker.start()
-        return await self._ask(worker, request)
+        return await self._ask(worker, request, _START_SECONDS + MAX_SECONDS)
 
-    async def _ask(self, worker: _Worker, request: bytes) -> str:
+    async def _ask(self, worker: _Worker, request: bytes, seconds: float) -> str:
         """Return a worker's answer, and keep the worker for the next note.
 
-        If it does not answer, kills it and raises TimeoutError after 6 seconds, _LimitExceeded if
-        it ended at a limit, or _WorkerFailed, which is also logged. Raises _LimitExceeded also for
-        an answer that would be too large.
+        If it does not answer, kills it and raises TimeoutError after that many seconds,
+        _LimitExceeded if it ended at a limit, or _WorkerFailed, which is also logged. Raises
+        _LimitExceeded also for an answer that would be too large.
         """
         is_usable = False
         try:
-            async with asyncio.timeout(MAX_SECONDS):
+            async with asyncio.timeout(seconds):
                 html = await worker.ask(request)
             is_usable = True
         except _WorkerFailed as error:
