@@ -15,11 +15,12 @@ from simplemem.cli.command import WHO, Answer, can_ask, command, finish, opened,
 from simplemem.cli.options import WHEN, VaultOption, argument, default_group, flag, option
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
 from simplemem.models import OWNER
+from simplemem.note.diff import unified_diff
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.features.proposals.proposal import Decided, Proposal
-    from simplemem.features.review.inbox import ActionResult, InboxFilter, ReviewItem
+    from simplemem.features.review.inbox import ActionResult, InboxFilter, LaterEdit, ReviewItem
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -52,6 +53,9 @@ def list_review(
     folder: Annotated[str, option("--folder", "FOLDER", "Only notes in this folder.")] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
     everything: Annotated[bool, flag("--all", "Include what you have kept or undone.")] = False,
+    warnings: Annotated[
+        bool, flag("--warnings", "Only what is to be reviewed and has a warning.")
+    ] = False,
     no_questions: Annotated[
         bool, flag("--list", "Only list, also in a terminal; ask nothing.")
     ] = False,
@@ -70,7 +74,13 @@ def list_review(
         decided = proposals_of(store).carry_out_ticked()
         proposals = proposals_of(store).list()
         conditions = InboxFilter(
-            OWNER, agent, folder, since, only_unreviewed=not everything, limit=_MAX_ITEMS
+            OWNER,
+            agent,
+            folder,
+            since,
+            only_unreviewed=not everything or warnings,
+            only_with_warnings=warnings,
+            limit=_MAX_ITEMS,
         )
         items = _list_items(store, conditions)
         is_empty = not items and not proposals
@@ -189,15 +199,44 @@ def _ask_about_item(store: EnhancedStore, item: ReviewItem) -> bool:
     """Show a change and carry out the answer. Return whether the user decided."""
     lines: Lines = [_spaced(_item_row(item))]
     lines += [[("warning: ", "yellow"), warning] for warning in item.text.warnings]
-    for version in item.versions:
-        for difference in store.diff(version):
-            lines += diff_lines(difference.diff)
+    if item.later_edit is None:
+        lines += _difference_of_steps(store, item)
+    else:
+        lines += _what_is_left(store, item, item.later_edit)
     show(Answer({}, lines))
     decisions: dict[str, Callable[[], Answer]] = {
         "k": lambda: _keep(store, item.versions),
         "u": lambda: _undo(store, item.versions),
     }
     return _ask(_KEYS, decisions, lambda: _edit(store, item.name))
+
+
+def _difference_of_steps(store: EnhancedStore, item: ReviewItem) -> Lines:
+    """Return what each step of an item changed, below its version and reason if there are several.
+
+    `simplemem review undo VERSION` undoes one step.
+    """
+    reasons = {step.version: one_line(step.reason) for step in item.steps}
+    lines: Lines = []
+    for version in item.versions:
+        if version in reasons:
+            lines.append([(version, "yellow"), "  ", (reasons[version], "dim")])
+        for difference in store.diff(version):
+            lines += diff_lines(difference.diff)
+    return lines
+
+
+def _what_is_left(store: EnhancedStore, item: ReviewItem, edit: LaterEdit) -> Lines:
+    """Return what is left of a change in a note that a person changed since."""
+    from simplemem.features.review.service import review_of
+
+    what = "deleted" if edit.op == "delete" else "edited"
+    note = f"{what} since by {edit.who}, {ago(edit.when)}; to keep it leaves the note as it is now"
+    lines: Lines = [[(note, "cyan")]]
+    for texts in review_of(store).texts_of(item):
+        names = (texts.note.name, texts.note.current_name)
+        lines += diff_lines(unified_diff(texts.old.encode(), texts.new.encode(), names))
+    return lines
 
 
 def _spaced(row: Sequence[Part]) -> list[Part]:

@@ -83,6 +83,7 @@ class ReviewService(FeatureService):
         if conditions.only_with_warnings:
             numbers = {item.last.number for item in with_warnings}
             listed = list(matching(listed, lambda item: item.last.number in numbers))
+            left = with_warnings
 
         entries = list_entries(listed)
         page = page_of(

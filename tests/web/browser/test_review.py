@@ -244,3 +244,69 @@ def test_axe_finds_nothing_in_the_review_and_it_fits_the_screen(
             page.goto(f"http://127.0.0.1:{server.port}{path}")
         assert findings_of(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_edit_leads_back_to_the_item_which_says_who_edited_since(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create("one", "First."), create("two", f"The token is {SECRET}.")])
+    page = open_page(server, script=False)
+    version = item(page, "two").get_attribute("id")
+    item(page, "two").get_by_role("link", name="Edit").click()
+    page.get_by_label("Text in Markdown").fill("The token is in the safe.")
+    page.get_by_role("button", name="Save").click()
+    assert page.url.endswith(f"/?#{version}")
+    expect(item(page, "two")).to_contain_text("Edited since by")
+    expect(item(page, "two").locator(".warnings")).to_have_count(0)
+
+
+def test_one_step_of_an_item_is_undone_in_place_and_the_rest_stays_to_be_reviewed(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create("Release", STEPS)])
+    page = open_page(server)
+    page.keyboard.press("Shift+K")
+    expect(page.locator("#left")).to_have_text("Nothing left to review")
+    steps = [("tag the commit", "sign the commit"), ("tell the team", "tell nobody")]
+    call_over_mcp(
+        server,
+        [
+            ("update_memory", {"name": "Release", "edits": [{"old": old, "new": new}]})
+            for old, new in steps
+        ],
+    )
+    page.reload()
+    expect(page.locator("[data-item]")).to_have_count(1)
+    page.get_by_text("2 steps").click()
+    page.get_by_role("button", name="Undo step 2 of Release").click()
+    expect(page.locator("#review-status")).to_have_text("Undone: 1 step.")
+    expect(page.locator("[data-item]")).to_have_count(2)
+    expect(page.locator("[data-item].undone")).to_have_count(1)
+    expect(page.locator("[data-item].current")).to_have_attribute("data-open", "1")
+    text = server.api("GET", "/memories/Release").data["content"]
+    assert "sign the commit" in text and "tell the team" in text
+
+
+def test_a_session_is_undone_after_a_second_button_and_what_was_kept_stays(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(
+        server, [create("one", "First."), create("two", "Second."), create("three", "Third.")]
+    )
+    page = open_page(server)
+    item(page, "three").get_by_role("button", name="Keep").click()
+    expect(page.locator("#progress")).to_have_text("1 of 3 reviewed")
+    page.get_by_text("Undo all").first.click()
+    page.get_by_role("button", name="Undo all that is left to review").click()
+    expect(page.locator("#review-status")).to_have_text("Undone: 2 changes.")
+    assert is_gone(server, "one") and is_gone(server, "two") and not is_gone(server, "three")
+
+    page.goto(f"http://127.0.0.1:{server.port}/?show=all")
+    expect(page.locator("[data-item]")).to_have_count(3)
+    call_over_mcp(server, [("update_memory", {"name": "three", "append": "More."})])
+    page.goto(f"http://127.0.0.1:{server.port}/notes")
+    page.goto(f"http://127.0.0.1:{server.port}/?show=all")
+    expect(page.locator("[data-item].current")).to_have_attribute("data-open", "1")
