@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.features.review.inbox import (
@@ -20,6 +20,7 @@ from simplemem.features.review.inbox import (
 )
 from simplemem.note.header import content_start, read_header
 from simplemem.note.names import base_name
+from simplemem.note.plain_text import plain_text
 from simplemem.note.word_diff import compare_blocks, shared_words, split_into_words
 from simplemem.note.words import content_words
 
@@ -36,10 +37,46 @@ _MIN_SAME_SUBJECT: Final = 0.6  # of the words of two lines that are about the s
 _MIN_WORDS: Final = 3  # of a line that is compared
 _MAX_CONTRADICTIONS: Final = 6
 _MAX_LINES: Final = 200  # of a change, and of each similar note
+_MAX_PASSAGE: Final = 240  # characters
+_WORDS_PER_UNIT: Final = 3  # shared words that a shared unit of measurement counts for
+_MAX_LINKED: Final = 10  # notes that an added line links to
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_QUANTITY: Final = re.compile(
+    r"(?<![\w.,])(\d+(?:[.,]\d+)?)[ \u00a0]?([^\W\d_]{1,5}(?:/[^\W\d_]{1,3})?|%)"
+)
+_LINK: Final = re.compile(r"\[\[([^\[\]\n|#]{1,400})")
 _NEGATIONS: Final = frozenset(
     "no not never none cannot kein keine nicht nie ohne nunca sin ne pas jamais sans".split()
 )
+_BOUNDS: Final = frozenset(
+    "below under above over exceed exceeds most least limit max maximum min minimum unter über "
+    "höchstens mindestens grenze límite máximo mínimo moins plus limite".split()
+)
+
+
+class _Subject(NamedTuple):
+    """What a change is about: its words without stop words, and its units of measurement."""
+
+    words: frozenset[str]
+    units: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Subject:
+        """Return the subject of a text."""
+        return cls(frozenset(content_words(_words_of(text))), frozenset(_quantities_in(text)))
+
+    def best_line_of(self, text: str) -> str:
+        """Return the line of a text that shares most with the subject, without markup; else ""."""
+        best = ""
+        best_score = 0
+        for line in _lines_of(text):
+            words = self.words.intersection(_words_of(line))
+            units = self.units.intersection(_quantities_in(line))
+            score = len(words) + _WORDS_PER_UNIT * len(units)
+            if score > best_score:
+                best = line
+                best_score = score
+        return plain_text(best)[:_MAX_PASSAGE]
 
 
 @dataclass(frozen=True)
@@ -76,6 +113,7 @@ def find_similar(store: EnhancedStore, note: ComparedNote) -> list[tuple[Similar
 
     At most five are returned. The text is that of the body.
     """
+    subject = _Subject.of("\n".join(note.added_lines or note.old_lines))
     own_names = {note.change.name, note.change.current_name}
     similar = []
     for name, title in _candidates(store, note).items():
@@ -86,8 +124,14 @@ def find_similar(store: EnhancedStore, note: ComparedNote) -> list[tuple[Similar
             shared = shared_words(note.words, content_words(_words_of(text)))
             if shared < _MIN_SIMILAR:
                 continue
-            is_duplicate = shared >= _MIN_DUPLICATE
-            similar.append((SimilarNote(name, title, round(shared, 2), is_duplicate), text))
+            similar_note = SimilarNote(
+                name=name,
+                title=title,
+                shared=round(shared, 2),
+                is_duplicate=shared >= _MIN_DUPLICATE,
+                passage=subject.best_line_of(text),
+            )
+            similar.append((similar_note, text))
 
     similar.sort(key=lambda pair: pair[0].shared, reverse=True)
     return similar[:_MAX_SIMILAR]
@@ -115,13 +159,15 @@ def find_contradictions(
 ) -> list[Contradiction]:
     """Return statements of a change that differ from others in a number or a negation.
 
-    The others are in the same note before the change, and in similar notes. Disputed facts that
-    link to the note are among the results. At most six are returned.
+    The others are in the same note before the change, in similar notes, and in notes that the
+    statement links to. Disputed facts that link to the note are among the results. At most six are
+    returned.
     """
     found = list(_replaced_values(note))
     for other, text in similar:
         if not other.is_duplicate:
             found += _compare_lines(note.added_lines, other.name, _lines_of(text))
+    found += _other_limits(store, note)
     found += _disputed_facts(store, note.change.current_name)
     return found[:_MAX_CONTRADICTIONS]
 
@@ -155,6 +201,56 @@ def _compare_lines(
             why = _describe_difference(line, other)
             if why:
                 yield Contradiction(name, line, other, f"the other note says {why}")
+
+
+def _other_limits(store: EnhancedStore, note: ComparedNote) -> Iterator[Contradiction]:
+    """Yield limits, such as "wind below 8 m/s", that link to a note with another limit.
+
+    Only limits are compared: two measurements often differ without a contradiction.
+    """
+    for line in note.added_lines:
+        quantities = _quantities_in(line)
+        if not quantities or not _is_limit(line):
+            continue
+        for target in _LINK.findall(line)[:_MAX_LINKED]:
+            with suppress(SimplememError):
+                other = store.read(target.strip())
+                if other.name != note.change.current_name:
+                    yield from _compare_limits(line, quantities, other.name, other.content)
+
+
+def _compare_limits(
+    line: str, quantities: dict[str, list[str]], name: str, text: str
+) -> Iterator[Contradiction]:
+    """Yield the first limit in the units of a line that a linked note has, if it is another one.
+
+    The two lines must share a word, such as "wind".
+    """
+    words = frozenset(content_words(_words_of(line)))
+    limits = [other for other in _lines_of(text[:_MAX_CHARACTERS]) if _is_limit(other)]
+    for unit, numbers in quantities.items():
+        subject = words.difference(_words_of(unit))
+        for other in limits:
+            other_numbers = _quantities_in(other).get(unit)
+            if not other_numbers or subject.isdisjoint(_words_of(other)):
+                continue
+            if set(numbers).isdisjoint(other_numbers):
+                why = f"that note says {other_numbers[0]} {unit}, and not {numbers[0]} {unit}"
+                yield Contradiction(name, plain_text(line), plain_text(other), why)
+            break
+
+
+def _is_limit(line: str) -> bool:
+    """Return whether a line says how much is too much or too little."""
+    return not _BOUNDS.isdisjoint(_words_of(line))
+
+
+def _quantities_in(line: str) -> dict[str, list[str]]:
+    """Return the numbers of a line by their units, such as "m/s"."""
+    quantities: dict[str, list[str]] = {}
+    for number, unit in _QUANTITY.findall(line):
+        quantities.setdefault(unit, []).append(number)
+    return quantities
 
 
 def _describe_difference(line: str, other: str) -> str:

@@ -207,13 +207,15 @@ class SimilarNote(Value):
     """A note that resembles the one that was changed.
 
     `is_duplicate` says that the two have nearly the same words; `shared` is the share of words that
-    both have, from 0 to 1.
+    both have, from 0 to 1. `passage` is the line of the note that fits the change best, as it is
+    displayed; "" if none has words of it.
     """
 
     name: str
     title: str
     shared: float
     is_duplicate: bool
+    passage: str = ""
 
 
 class Contradiction(Value):

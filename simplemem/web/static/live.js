@@ -6,6 +6,8 @@
   const openNote = document.querySelector("main").dataset.note;
   const toast = document.getElementById("news");
   const MAX_NAMES = 3;
+  const TOAST_MS = 8000;
+  const { announcesChanges } = document.querySelector("main").dataset; // the page says it itself
 
   // --- the connection
 
@@ -35,7 +37,7 @@
 
   function receive(type, data) {
     if (type === "changed") {
-      showToast(data.names, data.more);
+      if (announcesChanges === undefined) showToast(data.names, data.more);
       announce(data.names);
     } else if (type === "missed") {
       announce([]);
@@ -65,6 +67,14 @@
     close.addEventListener("click", hideToast);
     toast.replaceChildren(text, close);
     toast.hidden = false;
+    hideSoon();
+  }
+
+  // While a person points at the message or is in it, it stays.
+  let hiding = 0;
+  function hideSoon() {
+    clearTimeout(hiding);
+    hiding = setTimeout(() => (toast.matches(":hover, :focus-within") ? hideSoon() : hideToast()), TOAST_MS);
   }
 
   function hideToast() {

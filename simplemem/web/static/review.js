@@ -6,6 +6,7 @@
   const status = document.getElementById("review-status");
   const batch = document.getElementById("batch");
   const keysDialog = document.getElementById("keys");
+  const clearButton = document.getElementById("clear-selection");
   let current = null;
 
   const items = () => [...main.querySelectorAll("[data-item]")];
@@ -35,10 +36,10 @@
   const loadChange = (item) => load(item.querySelector("[data-change]"), item.querySelector("[data-change]")?.dataset.change);
   const loadDetails = (item) => load(item.querySelector("[data-details]"), item.querySelector("[data-details]")?.dataset.details);
 
-  // Details take a search, so those of visible items are fetched one after the other.
-  let turn = Promise.resolve();
-  function loadInTurn(item) {
-    turn = turn.then(() => loadDetails(item)).catch(() => {}); // the server does not answer
+  // Details take a search, so what is not needed at once is fetched one after the other.
+  let lastRequest = Promise.resolve();
+  function loadInTurn(load, item) {
+    lastRequest = lastRequest.then(() => load(item)).catch(() => {}); // the server does not answer
   }
 
   const visible = new IntersectionObserver(
@@ -47,7 +48,7 @@
         if (!isIntersecting) continue;
         visible.unobserve(target);
         loadChange(target);
-        loadInTurn(target);
+        loadInTurn(loadDetails, target);
       }
     },
     { rootMargin: "200px" },
@@ -62,10 +63,11 @@
     item.classList.add("current");
     if (focus) {
       item.focus({ preventScroll: true });
-      item.scrollIntoView({ block: "nearest" });
+      // A smooth movement would be late: parts that arrive meanwhile change the height of the page.
+      item.scrollIntoView({ block: "start", behavior: "instant" });
     }
     loadChange(item);
-    loadInTurn(item);
+    loadInTurn(loadDetails, item);
   }
 
   function step(distance) {
@@ -125,6 +127,7 @@
       const successors = newItems.filter((newItem) => versionsOf(newItem).some((version) => versions.includes(version)));
       if (successors.length === 0) continue;
       if (oldItem === current) current = successors.find((item) => item.dataset.open === "1") ?? successors[0];
+      if (successors.length === 1) keepChange(oldItem, successors[0]);
       oldItem.replaceWith(...successors.filter((item) => !main.contains(item)));
       for (const item of successors) visible.observe(item);
     }
@@ -146,6 +149,13 @@
     }
   }
 
+  // What the change did to the note stays the same. If it were fetched again, the page would move.
+  function keepChange(oldItem, newItem) {
+    const change = oldItem.querySelector("[data-change]");
+    const isSame = oldItem.dataset.versions === newItem.dataset.versions;
+    if (isSame && loading.has(change)) newItem.querySelector("[data-change]").replaceWith(change);
+  }
+
   function showMessage(text) {
     status.textContent = text;
     status.hidden = text === "";
@@ -156,6 +166,19 @@
     const count = selected().length;
     batch.hidden = count === 0;
     document.getElementById("selected-count").textContent = count === 1 ? "1 change is selected:" : `${count} changes are selected:`;
+  }
+
+  // All that are left to review, and no others.
+  function selectAll() {
+    for (const item of items()) {
+      if (checkboxOf(item)) checkboxOf(item).checked = item.dataset.open === "1";
+    }
+    showSelection();
+  }
+
+  function clearSelection() {
+    for (const item of selected()) checkboxOf(item).checked = false;
+    showSelection();
   }
 
   main.addEventListener("submit", (event) => {
@@ -199,6 +222,15 @@
     }
   }
 
+  async function toggleSimilarNotes(item) {
+    await loadDetails(item);
+    const similar = item.querySelector("details.similar");
+    if (!similar) return;
+    similar.open = !similar.open;
+    if (similar.open) similar.querySelector("summary").focus();
+    else item.focus({ preventScroll: true });
+  }
+
   const COMMANDS = {
     j: () => step(1),
     k: () => step(-1),
@@ -207,13 +239,19 @@
     U: () => press("undo", "redo"),
     E: () => current?.querySelector("a.edit")?.click(),
     c: () => current && openCommentForm(current),
-    o: () => current?.querySelector("a.title")?.click(),
+    s: () => current && toggleSimilarNotes(current),
+    o: () => current?.querySelector("a.note")?.click(),
+    Enter: () => current?.querySelector("a.title")?.click(),
+    a: selectAll,
+    Escape: clearSelection,
     "?": () => keysDialog.showModal(),
   };
 
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
-    if (isTyping || keysDialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (keysDialog.open) return event.key === "?" && keysDialog.close();
+    if (event.key === "Enter" && event.target !== current) return; // a link, a button or a box
     const command = COMMANDS[event.key];
     if (!command) return;
     event.preventDefault();
@@ -238,12 +276,28 @@
     document.getElementById("review-news").hidden = !isNew;
   }
 
+  // What stays at the top of the window, below which the top of the current item belongs.
+  const header = document.querySelector("body > header");
+  const bar = main.querySelector(".top");
+  const heights = new ResizeObserver(() => {
+    const { style } = document.documentElement;
+    style.setProperty("--header-height", `${header.offsetHeight}px`);
+    style.setProperty("--top-height", `${bar.offsetHeight}px`);
+  });
+  heights.observe(header);
+  heights.observe(bar);
+
   const keysButton = document.getElementById("show-keys");
   keysButton.hidden = false;
   keysButton.addEventListener("click", () => keysDialog.showModal());
+  clearButton?.addEventListener("click", clearSelection);
+  if (clearButton) clearButton.hidden = false;
   batch?.classList.add("over");
   showSelection();
-  for (const item of items()) visible.observe(item);
+  for (const item of items()) {
+    visible.observe(item);
+    loadInTurn(loadChange, item); // soon, so that the page does not grow while a person scrolls
+  }
   const linkedItem = items().find((item) => `#${item.id}` === location.hash);
   const firstOpen = items().find((item) => item.dataset.open === "1");
   choose(linkedItem ?? firstOpen ?? items()[0], { focus: false });

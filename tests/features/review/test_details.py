@@ -79,3 +79,33 @@ def test_a_deleted_note_has_details_too(plain_store: EnhancedStore, review: Revi
     details = review.details(saved.version, "ida")
     assert details.item.op == "delete"
     assert "deleted soon" in details.texts[0].old and details.texts[0].new == ""
+
+
+def test_a_similar_note_comes_with_its_line_that_fits_the_change_best(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    text = "# Deployment\n\nWe deploy on Mondays.\n\nA **deployment** to staging needs the port 5432.\n"
+    plain_store.create("Deployment", text, **PERSON)
+    saved = plain_store.create("Staging", "The deployment to staging uses the port 5432.", **AGENT)
+    [similar] = review.details(saved.version, "ida").similar
+    assert similar.passage == "A deployment to staging needs the port 5432."
+
+
+def test_a_limit_that_a_linked_note_sets_otherwise_is_a_possible_contradiction(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    rule = "We do not launch when the mean wind is above **6 m/s**.\n\nBefore, 8 m/s was the limit."
+    plain_store.create("Wind limit", rule, **PERSON)
+    saved = plain_store.create("Checklist", "Forecast: wind below 8 m/s ([[Wind limit]])", **AGENT)
+    [contradiction] = review.details(saved.version, "ida").contradictions
+    assert contradiction.name == "Wind limit"
+    assert contradiction.why == "that note says 6 m/s, and not 8 m/s"
+    assert contradiction.other == "We do not launch when the mean wind is above 6 m/s."
+
+
+def test_a_measurement_is_not_compared_with_those_of_linked_notes(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Descent", "The box comes down with a speed of 4.5 m/s.", **PERSON)
+    saved = plain_store.create("Ring", "It lowers the speed of [[Descent]] by 1.4 m/s.", **AGENT)
+    assert review.details(saved.version, "ida").contradictions == ()

@@ -94,6 +94,10 @@ def test_changes_are_reviewed_with_the_keyboard_alone(
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_hidden()
 
 
 def test_several_selected_changes_are_undone_at_once(
@@ -190,6 +194,141 @@ def test_bad_changes_stand_out(serve: Callable[..., Served], open_page: OpenPage
     release = item(page, "Release").first
     release.scroll_into_view_if_needed()
     expect(release.locator(".block.removed")).to_have_count(3)
+
+
+def test_the_top_of_the_chosen_card_is_in_view_after_each_key(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    text = "\n\n".join(f"Paragraph {number} of a longer note." for number in range(12))
+    call_over_mcp(server, [create(f"note {number}", text) for number in range(9)])
+    page = open_page(server)
+    expect(page.locator(".rendered")).to_have_count(9, timeout=PATIENCE)
+    for key in ("j", "j", "k", "Shift+K", "j", "Shift+U"):
+        before = page.locator(".current").get_attribute("id")
+        page.keyboard.press(key)
+        expect(page.locator(".current")).not_to_have_id(str(before))
+        bar = page.locator(".top").bounding_box()
+        card = page.locator(".current").bounding_box()
+        assert bar is not None and card is not None
+        distance = card["y"] - (bar["y"] + bar["height"])
+        assert 0 <= distance < 24, key
+
+
+def test_what_an_action_did_is_said_where_the_reader_is_and_not_over_a_card(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    text = "\n\n".join(f"Paragraph {number} of a longer note." for number in range(12))
+    call_over_mcp(server, [create(f"note {number}", text) for number in range(6)])
+    page = open_page(server)
+    for _ in range(4):
+        page.keyboard.press("j")
+    page.keyboard.press("Shift+U")
+    expect(page.locator("#review-status")).to_have_text("Undone: 1 change.")
+    expect(page.locator("#review-status")).to_be_in_viewport()
+    call_over_mcp(server, [create("later", "Text.")])
+    expect(page.locator("#review-news")).to_be_in_viewport()
+    expect(page.locator("#news")).to_be_hidden()
+
+
+def test_the_page_keeps_its_height_while_a_person_scrolls(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    trees = "oak elm ash fir yew pine lime plum pear rowan alder birch".split()
+    text = "It grows in the garden behind the house.\n\n" * 9
+    call_over_mcp(server, [create(tree, f"The {tree}.\n\n{text}") for tree in trees])
+    page = open_page(server)
+    expect(page.locator(".rendered")).to_have_count(12, timeout=PATIENCE)
+    height = page.evaluate("document.documentElement.scrollHeight")
+    last = page.locator("[data-item]").last
+    with page.expect_response(f"**/{last.get_attribute('id')}/details*"):
+        last.scroll_into_view_if_needed()
+    grown = page.evaluate("document.documentElement.scrollHeight") - height
+    assert abs(grown) < height / 20
+
+
+def test_all_changes_are_selected_and_the_selection_is_cleared_by_keys(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(
+        server, [create("one", "First."), create("two", "Second."), create("three", "Third.")]
+    )
+    page = open_page(server)
+    page.keyboard.press("Shift+U")
+    expect(page.locator(".undone")).to_have_count(1)
+    page.keyboard.press("a")
+    expect(page.locator("#selected-count")).to_have_text("2 changes are selected:")
+    page.keyboard.press("Escape")
+    expect(page.locator("#batch")).to_be_hidden()
+    page.keyboard.press("x")
+    expect(page.locator("#selected-count")).to_have_text("1 change is selected:")
+    page.get_by_role("button", name="Clear selection").click()
+    expect(page.locator("#batch")).to_be_hidden()
+
+
+def test_a_comment_is_sent_or_left_with_the_keyboard(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create("one", "First."), create("two", "Second.")])
+    page = open_page(server)
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    field = item(page, "one").get_by_label("Comment", exact=True)
+    field.fill("Is it really the first?")
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    expect(item(page, "one")).to_be_focused()
+
+    page.keyboard.press("c")
+    expect(field).to_have_value("Is it really the first?")
+    page.keyboard.press("Control+Enter")
+    expect(item(page, "one").locator(".comments")).to_contain_text("Is it really the first?")
+
+
+def test_similar_notes_are_one_line_that_a_key_opens_with_what_they_say(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    server.api("PUT", "/memories/Boiler", {"content": f"# Boiler\n\n{BOILER}\n"})
+    call_over_mcp(server, [create("Heating", f"Notes.\n\n{BOILER}")])
+    page = open_page(server)
+    similar = item(page, "Heating").locator("details.similar")
+    expect(similar).to_contain_text("possible duplicate of Boiler", timeout=PATIENCE)
+    expect(similar.get_by_role("link", name="Boiler")).to_be_hidden()
+    page.keyboard.press("s")
+    expect(similar.locator(".quote")).to_have_text(BOILER)
+    page.keyboard.press("Tab")
+    expect(similar.get_by_role("link", name="Boiler")).to_be_focused()
+    page.keyboard.press("s")
+    expect(similar.locator(".quote")).to_be_hidden()
+
+    page.keyboard.press("o")
+    expect(page).to_have_url(f"http://127.0.0.1:{server.port}/note/Heating")
+    page.go_back()
+    page.wait_for_selector(".current")
+    item(page, "Heating").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("article.whole")).to_be_visible()
+
+
+def test_an_undone_card_strikes_what_the_undo_took_back_and_nothing_else(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    server.api("PUT", "/memories/Release", {"content": STEPS})
+    edits = [{"old": "- build the image\n", "new": ""}, {"old": "team", "new": "world"}]
+    call_over_mcp(server, [("update_memory", {"name": "Release", "edits": edits})])
+    page = open_page(server)
+    page.keyboard.press("Shift+U")
+    card = page.locator(".item.undone")
+    expect(card.locator("ins").first).to_have_css("text-decoration-line", "line-through")
+    expect(card.locator("del").first).to_have_css("text-decoration-line", "none")
+    for unchanged in (".change", ".block.same", "h3"):
+        expect(card.locator(unchanged).first).to_have_css("text-decoration-line", "none")
 
 
 def test_all_of_it_works_without_script(serve: Callable[..., Served], open_page: OpenPage) -> None:
