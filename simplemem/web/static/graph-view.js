@@ -1,5 +1,5 @@
 // Draws a graph on a canvas, and moves and zooms it by mouse, touch and keyboard. It knows notes as
-// numbers only; graph.js says what they are called and what becomes of a choice. Sets
+// numbers only; graph.js and note-graph.js say what they are called and what becomes of a choice. Sets
 // `window.GraphView`: an import would have an address that does not change with the content.
 
 const LINKS_PER_PATH = 400; // a longer path takes much more time to draw per link
@@ -29,12 +29,14 @@ window.GraphView = class GraphView {
 
   // `onSelect(note)` is called for a click, with -1 for a click beside all notes, and `onOpen(note)`
   // for a double click. `onHold(note, x, y)` and `onRelease(note)` are called while one is dragged.
-  // `coveredHeight()` returns how many pixels at the bottom something else covers.
-  constructor(canvas, { onSelect, onOpen, onHold, onRelease, coveredHeight }) {
+  // `coveredHeight()` returns how many pixels at the bottom something else covers. With
+  // `needsCtrlToZoom`, the wheel alone scrolls the page.
+  constructor(canvas, { onSelect, onOpen, onHold, onRelease, coveredHeight, needsCtrlToZoom = false }) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.callbacks = { onSelect, onOpen, onHold, onRelease };
     this.coveredHeight = coveredHeight;
+    this.needsCtrlToZoom = needsCtrlToZoom;
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.camera = { x: 0, y: 0, scale: 1 }; // the point in the middle, and pixels per unit
     this.linkStep = 1; // one link of so many is drawn while the drawing moves
@@ -521,6 +523,7 @@ window.GraphView = class GraphView {
   }
 
   onWheel(event) {
+    if (this.needsCtrlToZoom && !event.ctrlKey) return;
     event.preventDefault();
     // Browsers report a pinch on a touchpad as small steps of the wheel with Ctrl.
     const speed = event.ctrlKey ? 0.01 : 0.0015;

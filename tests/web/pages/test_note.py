@@ -163,3 +163,19 @@ def test_the_next_part_of_a_long_note_is_that_of_its_text_at_this_moment(
     assert browser.get("/note/secret/s").status == 200
     reader = Browser(server, server.new_token("reader", "--folder", "open"))
     assert reader.get("/note/secret/s?part=2&only=text").status == 404
+
+
+def test_a_note_with_links_has_a_place_for_its_graph_and_the_page_does_not_make_it(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    notes = {"from.md": "[[to (2)]]", "to (2).md": "Linked.", "alone.md": "[[nowhere]]"}
+    write(tmp_path / "vault", notes)
+    browser = Browser(serve())
+    for name in ("from", "to%20%282%29"):
+        page = browser.get(f"/note/{name}").body.decode()
+        assert '<div class="local-graph" hidden' in page and "</canvas>" in page
+        assert f'href="/graph?note={name}&amp;depth=2"' in page
+        assert "graph-view.js" not in page.partition("<main")[0]
+
+    alone = browser.get("/note/alone").body.decode()
+    assert "local-graph" not in alone and 'href="/graph?note=alone&amp;depth=2"' in alone
