@@ -8,15 +8,18 @@ changed block, which is compared word by word.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from simplemem.note.diff import changed_regions
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
-_MIN_SHARED: Final = 0.35  # of the words, so that two blocks count as one changed block
+_MIN_SHARE: Final = 0.35  # of common words, so that two blocks count as one changed block
 _MAX_PAIRS: Final = 400  # of blocks that are compared with one another in one region
 
+Words: TypeAlias = Sequence[str]
+"""The words of a block, with the spaces and the punctuation between them."""
 SpanKind = Literal["same", "added", "removed"]
 
 
@@ -29,6 +32,11 @@ class Span(NamedTuple):
     kind: SpanKind
     start: int
     end: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run has no words."""
+        return self.start == self.end
 
 
 class BlockChange(NamedTuple):
@@ -48,81 +56,97 @@ def split_into_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def compare_blocks(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> list[BlockChange]:
+def compare_blocks(old: Sequence[Words], new: Sequence[Words]) -> list[BlockChange]:
     """Return what became of each block, in the order of the new text.
 
-    A block is a sequence of words. A removed block is where it was in the old text.
+    A removed block is where it was in the old text.
     """
-    old_keys = ["\0".join(words) for words in old]
-    new_keys = ["\0".join(words) for words in new]
+    old_texts = ["\0".join(words) for words in old]
+    new_texts = ["\0".join(words) for words in new]
     changes: list[BlockChange] = []
-    old_position = 0
-    new_position = 0
+    next_old = 0
+    next_new = 0
 
-    for region in changed_regions(old_keys, new_keys):
-        while old_position < region.old_start:
-            changes.append(BlockChange(old_position, new_position, is_changed=False))
-            old_position += 1
-            new_position += 1
+    for region in changed_regions(old_texts, new_texts):
+        unchanged = range(next_old, region.old_start)
+        changes += _unchanged_blocks(unchanged, next_new)
         removed = range(region.old_start, region.old_end)
         added = range(region.new_start, region.new_end)
-        changes += _pair_blocks(old, new, removed, added)
-        old_position = region.old_end
-        new_position = region.new_end
+        changes += _changes_in_region(old, new, removed, added)
+        next_old = region.old_end
+        next_new = region.new_end
 
-    while old_position < len(old):
-        changes.append(BlockChange(old_position, new_position, is_changed=False))
-        old_position += 1
-        new_position += 1
+    unchanged = range(next_old, len(old))
+    changes += _unchanged_blocks(unchanged, next_new)
     return changes
+
+
+def _unchanged_blocks(old_positions: range, new_start: int) -> list[BlockChange]:
+    """Return the changes of equal blocks, which begin at `new_start` in the new text."""
+    return [
+        BlockChange(old_position, new_position, is_changed=False)
+        for new_position, old_position in enumerate(old_positions, start=new_start)
+    ]
+
+
+def _changes_in_region(
+    old: Sequence[Words],
+    new: Sequence[Words],
+    removed: range,
+    added: range,
+) -> list[BlockChange]:
+    """Return what became of the blocks in a region without equal ones.
+
+    `removed` and `added` are the positions of its blocks in the old and in the new text. Blocks
+    that share words are paired, unless the region is too large.
+    """
+    pairs: list[tuple[int, int]] = []
+    if len(removed) * len(added) <= _MAX_PAIRS:
+        pairs = _pair_blocks(old, new, removed, added)
+
+    changes: list[BlockChange] = []
+    next_old = removed.start
+    next_new = added.start
+    for old_position, new_position in pairs:
+        changes += _removed_blocks(range(next_old, old_position))
+        changes += _added_blocks(range(next_new, new_position))
+        changes.append(BlockChange(old_position, new_position, is_changed=True))
+        next_old = old_position + 1
+        next_new = new_position + 1
+
+    changes += _removed_blocks(range(next_old, removed.stop))
+    changes += _added_blocks(range(next_new, added.stop))
+    return changes
+
+
+def _removed_blocks(positions: range) -> list[BlockChange]:
+    """Return the changes of blocks that are only in the old text."""
+    return [BlockChange(position, None, is_changed=True) for position in positions]
+
+
+def _added_blocks(positions: range) -> list[BlockChange]:
+    """Return the changes of blocks that are only in the new text."""
+    return [BlockChange(None, position, is_changed=True) for position in positions]
 
 
 def _pair_blocks(
-    old: Sequence[Sequence[str]], new: Sequence[Sequence[str]], removed: range, added: range
-) -> list[BlockChange]:
-    """Return what became of the blocks of a region: those that share words are paired, in order."""
-    pairs = []
-    if len(removed) * len(added) <= _MAX_PAIRS:
-        pairs = _similar_pairs(old, new, removed, added)
-
-    changes = []
-    old_position = removed.start
-    new_position = added.start
-    for old_index, new_index in [*pairs, (removed.stop, added.stop)]:
-        changes += [
-            BlockChange(index, None, is_changed=True) for index in range(old_position, old_index)
-        ]
-        changes += [
-            BlockChange(None, index, is_changed=True) for index in range(new_position, new_index)
-        ]
-        if old_index < removed.stop:
-            changes.append(BlockChange(old_index, new_index, is_changed=True))
-        old_position = old_index + 1
-        new_position = new_index + 1
-    return changes
-
-
-def _similar_pairs(
-    old: Sequence[Sequence[str]], new: Sequence[Sequence[str]], removed: range, added: range
+    old: Sequence[Words],
+    new: Sequence[Words],
+    removed: range,
+    added: range,
 ) -> list[tuple[int, int]]:
-    """Return the pairs of blocks that do not cross and together share the most words."""
-    # best[i][j] is the most that the first i removed and the first j added blocks can share.
-    best = [[0.0] * (len(added) + 1) for _ in range(len(removed) + 1)]
-    shares = {}
-    for row, old_index in enumerate(removed, start=1):
-        for column, new_index in enumerate(added, start=1):
-            share = shared_words(old[old_index], new[new_index])
-            shares[row, column] = share
-            without_pair = max(best[row - 1][column], best[row][column - 1])
-            with_pair = 0.0
-            if share >= _MIN_SHARED:
-                with_pair = best[row - 1][column - 1] + share
-            best[row][column] = max(without_pair, with_pair)
+    """Return the pairs of blocks that do not cross and together share the most words.
 
-    pairs = []
+    A pair has the position in the old text and that in the new one. The pairs are in order.
+    """
+    removed_blocks = old[removed.start : removed.stop]
+    added_blocks = new[added.start : added.stop]
+    best = _best_shares(removed_blocks, added_blocks)
+
+    pairs: list[tuple[int, int]] = []
     row = len(removed)
     column = len(added)
-    while row and column:
+    while row > 0 and column > 0:
         if best[row][column] == best[row - 1][column]:
             row -= 1
         elif best[row][column] == best[row][column - 1]:
@@ -130,34 +154,56 @@ def _similar_pairs(
         else:
             row -= 1
             column -= 1
-            pairs.append((removed[row], added[column]))
+            pair = (removed[row], added[column])
+            pairs.append(pair)
     pairs.reverse()
     return pairs
 
 
-def shared_words(one: Sequence[str], other: Sequence[str]) -> float:
+def _best_shares(removed: Sequence[Words], added: Sequence[Words]) -> list[list[float]]:
+    """Return a table of how much the best pairs of blocks share.
+
+    The cell in row i and column j is the largest sum of the shares of pairs that do not cross,
+    among the first i removed and the first j added blocks. Blocks that share too little are no
+    pair.
+    """
+    first_row = [0.0] * (len(added) + 1)
+    table = [first_row]
+    for removed_block in removed:
+        row_above = table[-1]
+        row = [0.0]
+        for column, added_block in enumerate(added):
+            without_pair = max(row_above[column + 1], row[column])
+            with_pair = 0.0
+            share = shared_words(removed_block, added_block)
+            if share >= _MIN_SHARE:
+                with_pair = row_above[column] + share
+            row.append(max(without_pair, with_pair))
+        table.append(row)
+    return table
+
+
+def shared_words(one: Words, other: Words) -> float:
     """Return the share of words that two blocks have in common, from 0 to 1, whatever their order.
 
     Spaces and punctuation do not count. Two blocks without words share nothing.
     """
-    words = [word for word in one if word[:1].isalnum()]
-    other_words = [word for word in other if word[:1].isalnum()]
-    total = len(words) + len(other_words)
-    if not total:
+    counts = Counter(filter(_is_word, one))
+    other_counts = Counter(filter(_is_word, other))
+    total = counts.total() + other_counts.total()
+    if total == 0:
         return 0.0
 
-    counts: dict[str, int] = {}
-    for word in words:
-        counts[word] = counts.get(word, 0) + 1
-    common = 0
-    for word in other_words:
-        if counts.get(word, 0) > 0:
-            counts[word] -= 1
-            common += 1
-    return 2 * common / total
+    common_counts = counts & other_counts
+    return 2 * common_counts.total() / total
 
 
-def compare_words(old: Sequence[str], new: Sequence[str]) -> list[Span]:
+def _is_word(text: str) -> bool:
+    """Return whether a text is more than spaces or a sign."""
+    return text[:1].isalnum()
+
+
+def compare_words(old: Words, new: Words) -> list[Span]:
     """Return which words of a block were removed and added, and which are the same, in order.
 
     Spaces and signs between two changed words count as changed too, so that a reader sees one
@@ -166,32 +212,30 @@ def compare_words(old: Sequence[str], new: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     position = 0  # in the new block
     for removed, added in _changed_runs(old, new):
-        spans.append(Span("same", position, added.start))
-        spans.append(removed)
-        spans.append(added)
+        same = Span("same", position, added.start)
+        spans += [same, removed, added]
         position = added.end
-    spans.append(Span("same", position, len(new)))
-    return [span for span in spans if span.end > span.start]
+
+    rest = Span("same", position, len(new))
+    spans.append(rest)
+    return [span for span in spans if not span.is_empty]
 
 
-def _changed_runs(old: Sequence[str], new: Sequence[str]) -> list[tuple[Span, Span]]:
-    """Return the removed words of each change with the added ones; either may be empty."""
+def _changed_runs(old: Words, new: Words) -> list[tuple[Span, Span]]:
+    """Return the removed words of each change with the added ones; one of them may be empty.
+
+    Changes without a word between them are one change.
+    """
     runs: list[tuple[Span, Span]] = []
     for region in changed_regions(old, new):
-        old_start = region.old_start
-        new_start = region.new_start
+        removed = Span("removed", region.old_start, region.old_end)
+        added = Span("added", region.new_start, region.new_end)
         if runs:
             last_removed, last_added = runs[-1]
-            if not _has_word(new[last_added.end : new_start]):
-                old_start = last_removed.start
-                new_start = last_added.start
+            between = new[last_added.end : added.start]
+            if not any(map(_is_word, between)):
+                removed = removed._replace(start=last_removed.start)
+                added = added._replace(start=last_added.start)
                 runs.pop()
-        removed = Span("removed", old_start, region.old_end)
-        added = Span("added", new_start, region.new_end)
         runs.append((removed, added))
     return runs
-
-
-def _has_word(words: Sequence[str]) -> bool:
-    """Return whether one of the words is more than spaces or a sign."""
-    return any(word[:1].isalnum() for word in words)

@@ -71,14 +71,17 @@ def split_into_blocks(text: str, prefix: str) -> list[Block]:
     start = content_start(text, read_header(text))
     properties = _property_blocks(text[:start])
     tokens = _parser().parse(text[start:])
-    return [*properties, *_BlockReader(prefix).read(tokens)]
+    blocks = _BlockReader(prefix).read(tokens)
+    return [*properties, *blocks]
 
 
 def _property_blocks(header: str) -> Iterator[Block]:
     """Yield a block for each line of the properties, but for the times of the note."""
     for line in header.splitlines():
+        is_empty = not line.strip()
         is_fence = line.strip() in _PROPERTY_FENCES
-        if line.strip() and not is_fence and not _TIME_PROPERTY.match(line):
+        is_time = _TIME_PROPERTY.match(line) is not None
+        if not (is_empty or is_fence or is_time):
             yield Block("property", 0, _plain_words(line))
 
 
@@ -94,57 +97,72 @@ class _BlockReader:
     """Reads the blocks of one note. Guards the lists, quotes and row that the next token is in."""
 
     def __init__(self, prefix: str) -> None:
+        """Begin at the start of a note. `prefix` is that of the vault, for links."""
         self._prefix = prefix
-        self._lists: list[str] = []  # the types of the tokens that opened them
-        self._quotes = 0
+        self._open_lists: list[str] = []  # the types of the tokens that opened them
+        self._open_quotes = 0
         self._marker = ""  # of the item of a list whose first words were not read yet
-        self._kind = "paragraph"
+        self._kind = "paragraph"  # of the block that the next text belongs to
         self._cells: list[list[Word]] | None = None  # of the row of a table; None outside of one
 
     def read(self, tokens: Sequence[Token]) -> Iterator[Block]:
         """Yield the blocks of parsed Markdown."""
         for token in tokens:
-            self._follow(token)
-            if token.type == "tr_close":
-                yield self._end_row()
-            elif token.type == "inline":
-                words = self._words_of(token)
-                if self._cells is not None:
-                    self._cells.append(words)
-                else:
-                    yield self._text_block(words)
-            elif token.type in ("fence", "code_block"):
-                for line in token.content.splitlines():
-                    yield Block("code-line", self._depth, _plain_words(line))
-            elif token.type == "hr":
-                yield Block("rule", self._depth, (Word("———"),))
+            self._follow_nesting(token)
+            self._follow_kind(token)
+            yield from self._blocks_of(token)
+
+    def _follow_nesting(self, token: Token) -> None:
+        """Note which list or quote a token opens or closes, and which row it opens."""
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            self._open_lists.append(token.type)
+        elif token.type in ("bullet_list_close", "ordered_list_close"):
+            self._open_lists.pop()
+        elif token.type == "blockquote_open":
+            self._open_quotes += 1
+        elif token.type == "blockquote_close":
+            self._open_quotes -= 1
+        elif token.type == "tr_open":
+            self._cells = []
+
+    def _follow_kind(self, token: Token) -> None:
+        """Note the kind of the block that a token opens, and the marker of an item of a list.
+
+        The marker is for the first text of the item. An item without one, which is empty or only
+        code, ends with its marker unused.
+        """
+        if token.type == "heading_open":
+            level = token.tag.removeprefix("h")
+            self._kind = f"heading-{level}"
+        elif token.type == "paragraph_open":
+            self._kind = "quote" if self._open_quotes else "paragraph"
+        elif token.type == "list_item_open":
+            is_ordered = self._open_lists[-1] == "ordered_list_open"
+            self._marker = f"{token.info}. " if is_ordered else "• "
+        elif token.type == "list_item_close":
+            self._marker = ""
+
+    def _blocks_of(self, token: Token) -> Iterator[Block]:
+        """Yield the blocks that end with a token: one per line of code, else one or none."""
+        if token.type == "inline":
+            words = self._words_of(token)
+            if self._cells is None:
+                yield self._text_block(words)
+            else:
+                self._cells.append(words)
+        elif token.type == "tr_close":
+            yield self._end_row()
+        elif token.type in ("fence", "code_block"):
+            for line in token.content.splitlines():
+                yield Block("code-line", self._depth, _plain_words(line))
+        elif token.type == "hr":
+            yield Block("rule", self._depth, (Word("———"),))
 
     @property
     def _depth(self) -> int:
         """How far blocks are indented here."""
-        return min(len(self._lists) + self._quotes, _MAX_DEPTH)
-
-    def _follow(self, token: Token) -> None:
-        """Remember what a token opens or closes."""
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            self._lists.append(token.type)
-        elif token.type in ("bullet_list_close", "ordered_list_close"):
-            self._lists.pop()
-        elif token.type == "list_item_open":
-            is_ordered = self._lists[-1] == "ordered_list_open"
-            self._marker = f"{token.info}. " if is_ordered else "• "
-        elif token.type == "list_item_close":
-            self._marker = ""  # of an empty item, or of one that has only code
-        elif token.type == "blockquote_open":
-            self._quotes += 1
-        elif token.type == "blockquote_close":
-            self._quotes -= 1
-        elif token.type == "heading_open":
-            self._kind = f"heading-{token.tag[1:]}"
-        elif token.type == "paragraph_open":
-            self._kind = "quote" if self._quotes else "paragraph"
-        elif token.type == "tr_open":
-            self._cells = []
+        depth = len(self._open_lists) + self._open_quotes
+        return min(depth, _MAX_DEPTH)
 
     def _end_row(self) -> Block:
         """Return the block of the row that ends, with a bar between its cells."""
@@ -157,13 +175,16 @@ class _BlockReader:
         return Block("row", self._depth, tuple(words))
 
     def _text_block(self, words: list[Word]) -> Block:
-        """Return the block of a heading, a paragraph or an item of a list."""
-        kind = self._kind
-        if self._marker:
-            kind = "list-item"
-            words = _with_marker(self._marker, words)
-            self._marker = ""
-        return Block(kind, self._depth, tuple(words))
+        """Return the block of a heading, a paragraph or an item of a list.
+
+        Only the first text of an item is a list item, with the marker before it.
+        """
+        if not self._marker:
+            return Block(self._kind, self._depth, tuple(words))
+
+        words = _with_marker(self._marker, words)
+        self._marker = ""
+        return Block("list-item", self._depth, tuple(words))
 
     def _words_of(self, token: Token) -> list[Word]:
         """Return the words of a text with its styles and links."""
@@ -176,7 +197,8 @@ class _BlockReader:
             elif child.type in _STYLE_ENDS:
                 styles.pop()
             elif child.type == "link_open":
-                href = _address_of_link(str(child.attrs.get("href", "")), self._prefix)
+                destination = str(child.attrs.get("href", ""))
+                href = _address_of_link(destination, self._prefix)
             elif child.type == "link_close":
                 href = ""
             else:
@@ -199,17 +221,24 @@ class _BlockReader:
     def _words_with_wikilinks(self, text: str, styles: tuple[str, ...]) -> list[Word]:
         """Return the words of a text, in which each wikilink is a word that leads to its note."""
         words: list[Word] = []
-        end = 0
+        position = 0
         for match in WIKILINK.finditer(text):
-            words += _styled(text[end : match.start()], styles)
-            link = match["link"]
-            name = link.partition("#")[0].strip()
-            href = ""
-            if name:
-                href = link_of(self._prefix, name)
-            words.append(Word(match["label"] or link, (*styles, "wikilink"), href))
-            end = match.end()
-        return words + _styled(text[end:], styles)
+            text_before = text[position : match.start()]
+            words += _styled(text_before, styles)
+            words.append(self._word_of_wikilink(match, styles))
+            position = match.end()
+
+        rest = text[position:]
+        words += _styled(rest, styles)
+        return words
+
+    def _word_of_wikilink(self, match: re.Match[str], styles: tuple[str, ...]) -> Word:
+        """Return a wikilink as one word. It leads nowhere if the link names no note."""
+        link = match["link"]
+        name = link.partition("#")[0].strip()
+        href = link_of(self._prefix, name) if name else ""
+        text = match["label"] or link
+        return Word(text, (*styles, "wikilink"), href)
 
 
 def _styled(text: str, styles: tuple[str, ...], href: str = "") -> list[Word]:
@@ -240,9 +269,12 @@ def _address_of_link(href: str, prefix: str) -> str:
     """Return the address of a link of Markdown: on the web, of a note, or "" for any other."""
     if WEB_ADDRESS.match(href):
         return href
+    if OTHER_ADDRESS.match(href):
+        return ""
 
     path, _, _ = href.partition("#")
     target = unquote(path)
-    if not target or OTHER_ADDRESS.match(href):
+    if not target:
         return ""
-    return link_of(prefix, target.removesuffix(".md").lstrip("/"))
+    name = target.removesuffix(".md").lstrip("/")
+    return link_of(prefix, name)

@@ -22,7 +22,7 @@ _BLOCK_ID: Final = re.compile(r"(?:^|[ \t])\^(?P<id>[A-Za-z0-9-]{1,100})[ \t]*\Z
 
 def add_rules(parser: MarkdownIt) -> None:
     """Add the ids of headings and blocks to a parser."""
-    parser.core.ruler.push("block_ids", _read_block_ids)
+    parser.core.ruler.push("block_ids", _move_block_ids)
     parser.core.ruler.push("heading_ids", _add_heading_ids)
 
 
@@ -35,6 +35,7 @@ def _add_heading_ids(state: StateCore) -> None:
     for position, token in enumerate(state.tokens):
         if token.type != "heading_open":
             continue
+
         inline = state.tokens[position + 1]
         children = inline.children or []
         title = plain_text(children).strip()
@@ -44,65 +45,112 @@ def _add_heading_ids(state: StateCore) -> None:
             anchor = f"{anchor}-{uses[anchor]}"
 
         token.attrSet("id", anchor)
-        label = escapeHtml(f"Link to “{title}”")
-        link = f' <a class="anchor" href="#{escapeHtml(anchor)}" aria-label="{label}">#</a>'
-        inline.children = [*children, html_token(link)]
+        inline.children = [*children, _link_to_heading(anchor, title)]
 
 
-def _read_block_ids(state: StateCore) -> None:
+def _link_to_heading(anchor: str, title: str) -> Token:
+    """Return the link to the heading with an id, with a label for screen readers."""
+    address = "#" + escapeHtml(anchor)
+    label = escapeHtml(f"Link to “{title}”")
+    return html_token(f' <a class="anchor" href="{address}" aria-label="{label}">#</a>')
+
+
+def _move_block_ids(state: StateCore) -> None:
     """Remove the ids of blocks from the text, and give them to the elements of the blocks.
 
-    In an embedded text they are only removed, because the id of an element must be unique.
+    A paragraph that consists of an id is removed too. In an embedded text, no element gets an id,
+    because the ids of a page must be unique.
     """
     is_embedded = rendering_of(state.env).is_embedded
-    tokens = state.tokens
     removed = set[int]()
-    for position, token in enumerate(tokens):
+    for position, token in enumerate(state.tokens):
+        if token.type != "inline":
+            continue
         name = _take_block_id(token)
         if not name:
             continue
 
-        owner = _owner_of_id(tokens, position)
-        if not (token.children or []):  # a paragraph that is nothing but the id
+        if not token.children:
             removed.update((position - 1, position, position + 1))
+        owner = _find_owner(state.tokens, position)
         if owner is not None and not is_embedded:
             owner.attrSet("id", block_id(name))
-    state.tokens = [token for position, token in enumerate(tokens) if position not in removed]
+
+    tokens = enumerate(state.tokens)
+    state.tokens = [token for position, token in tokens if position not in removed]
 
 
-def _take_block_id(token: Token) -> str:
-    """Return the id at the end of a text and remove it; "" if there is none."""
-    children = token.children or []
-    if token.type != "inline" or not children or children[-1].type != "text":
+def _take_block_id(inline: Token) -> str:
+    """Return the id at the end of a text and remove it, with the spaces or line break before it.
+
+    Returns "", and changes nothing, if there is none.
+    """
+    children = list(inline.children or [])
+    match = _match_block_id(children)
+    if match is None:
         return ""
 
-    text = children[-1]
-    match = _BLOCK_ID.search(text.content)
-    is_line_start = len(children) == 1 or children[-2].type == "softbreak"
-    if match is None or (match.start() == 0 and text.content[0] == "^" and not is_line_start):
-        return ""
-
-    text.content = text.content[: match.start()].rstrip()
-    if not text.content:
-        token.children = children[:-1]
-        if token.children and token.children[-1].type == "softbreak":
-            token.children.pop()
+    last = children[-1]
+    last.content = last.content[: match.start()].rstrip()
+    if not last.content:
+        children.pop()
+        if children and children[-1].type == "softbreak":
+            children.pop()
+    inline.children = children
     return match["id"]
 
 
-def _owner_of_id(tokens: Sequence[Token], position: int) -> Token | None:
-    """Return the token of the block that the id in the text at a position names.
+def _match_block_id(children: Sequence[Token]) -> re.Match[str] | None:
+    """Return the match of an id in the last child of a text, or None if the text has no id.
 
-    It is the paragraph, heading or list item of the text, or the block before a text that consisted
-    of the id.
+    The id of a block is at the beginning of a line or after a space: there is none in `**a**^b`.
     """
-    opening = tokens[position - 1]
+    if not children or children[-1].type != "text":
+        return None
+    match = _BLOCK_ID.search(children[-1].content)
+    if match is None:
+        return None
+
+    is_child_start = match[0].startswith("^")
+    is_line_start = len(children) == 1 or children[-2].type == "softbreak"
+    if is_child_start and not is_line_start:
+        return None
+    return match
+
+
+def _find_owner(tokens: Sequence[Token], position: int) -> Token | None:
+    """Return the token whose element gets the id that was in the text at a position.
+
+    It opens the paragraph, heading or list item of the text. If nothing is left of the text, it
+    opens the block before, at the same depth; None if there is no such block.
+    """
     has_text = bool(tokens[position].children)
     if has_text:
-        # The paragraph of a short list item has no element of its own.
-        return tokens[position - 2] if opening.hidden and position > 1 else opening
+        return _opening_of_text(tokens, position)
+    return _opening_of_block_before(tokens, position)
 
-    if position < len(("block", "paragraph_open", "inline")):
+
+def _opening_of_text(tokens: Sequence[Token], position: int) -> Token:
+    """Return the token that opens the paragraph, heading or list item of the text at a position."""
+    opening = tokens[position - 1]
+    if opening.hidden and position > 1:
+        # The paragraph of a short list item has no element of its own.
+        return tokens[position - 2]
+    return opening
+
+
+def _opening_of_block_before(tokens: Sequence[Token], position: int) -> Token | None:
+    """Return the token that opens the block before the paragraph of the text at a position.
+
+    Returns None if no block before it has the same depth, and for a block of one token, such as
+    code, with which the note begins.
+    """
+    end_of_block = position - 2
+    if end_of_block < 1:
         return None
-    before = tokens[opening_position(tokens, position - 2)]
-    return before if before.level == opening.level else None
+
+    opening = tokens[position - 1]
+    block = tokens[opening_position(tokens, end_of_block)]
+    if block.level != opening.level:
+        return None
+    return block
