@@ -66,6 +66,7 @@ def rendered(text: str, context: NoteContext | None = CONTEXT) -> str:
         ),
         ("It costs $5 and $6.", "<p>It costs $5 and $6.</p>"),
         ("`%%kept%%` %%gone%%.", "<p><code>%%kept%%</code> .</p>"),
+        ("```\na\n```\n\n^id", '<pre><code id="b-id">a\n</code></pre>'),
         ("a\n\n- b\n\n^id", '<p>a</p>\n<ul id="b-id">\n<li>b</li>\n</ul>'),
     ],
 )

@@ -142,11 +142,10 @@ def _opening_of_text(tokens: Sequence[Token], position: int) -> Token:
 def _opening_of_block_before(tokens: Sequence[Token], position: int) -> Token | None:
     """Return the token that opens the block before the paragraph of the text at a position.
 
-    Returns None if no block before it has the same depth, and for a block of one token, such as
-    code, with which the note begins.
+    Returns None if no block before it has the same depth.
     """
     end_of_block = position - 2
-    if end_of_block < 1:
+    if end_of_block < 0:
         return None
 
     opening = tokens[position - 1]
