@@ -96,6 +96,7 @@ def _environment() -> Environment:
         mark_words=mark_words,
         note_url=link_of,
         page_url=page_url,
+        review_url=_review_url,
         static_url=static_url,
         tag_url=_tag_url,
     )
@@ -105,6 +106,12 @@ def _environment() -> Environment:
 def _history_url(prefix: str, name: str) -> str:
     """Return the path of the history of a note."""
     return page_url(prefix, "history", name)
+
+
+def _review_url(prefix: str, version: str, query_string: str) -> str:
+    """Return the path of the page of a change, with the filter of the inbox it is opened from."""
+    path = f"{prefix}/review/{version}"
+    return f"{path}?{query_string}" if query_string else path
 
 
 def _graph_url(prefix: str, name: str) -> str:

@@ -203,6 +203,19 @@ class Inbox(Value):
     is_complete: bool
 
 
+class OpenNeighbours(Value):
+    """Where an item stands among those of an inbox that the person still has to review.
+
+    `position` counts from 1; it is 0 if the item itself is not among them. `total` counts all of
+    them. `previous` and `next` are the versions of the items before and after; "" if there is none.
+    """
+
+    position: int
+    total: int
+    previous: str
+    next: str
+
+
 class SimilarNote(Value):
     """A note that resembles the one that was changed.
 

@@ -27,6 +27,7 @@ from simplemem.features.review.inbox import (
     InboxGroup,
     ItemDetails,
     NoteTexts,
+    OpenNeighbours,
     ReviewItem,
 )
 from simplemem.features.review.item_state import ItemState
@@ -81,8 +82,7 @@ class ReviewService(FeatureService):
         left = [item for item in _items_of(groups) if item.is_open]
         with_warnings = self._with_warnings(left, listing)
         if conditions.only_with_warnings:
-            numbers = {item.last.number for item in with_warnings}
-            listed = list(matching(listed, lambda item: item.last.number in numbers))
+            listed = _only_items(listed, with_warnings)
             left = with_warnings
 
         entries = list_entries(listed)
@@ -134,6 +134,39 @@ class ReviewService(FeatureService):
             for item in listing.items()
             if not wanted.isdisjoint(item.versions)
         )
+
+    def neighbours(self, version: str, conditions: InboxFilter) -> OpenNeighbours:
+        """Return which items an inbox lists around one, among those that are still to be reviewed.
+
+        `version` is one of `ReviewItem.versions`; the item may be decided already. The page of the
+        filter does not matter. The texts of other items are compared only if the filter asks for
+        warnings. Raises what `inbox` raises.
+        """
+        listing = self._listing(conditions.person, conditions.since)
+        entries = list_entries(self._open_groups(listing, conditions))
+        place = _place_of(version, listing)
+        if place is None:
+            return OpenNeighbours(position=0, total=len(entries), previous="", next="")
+
+        before = [entry.item.first.version for entry in entries if entry.place > place]
+        after = [entry.item.first.version for entry in entries if entry.place < place]
+        is_listed = len(before) + len(after) < len(entries)
+        position = len(before) + 1 if is_listed else 0
+        previous_version = before[-1] if before else ""
+        next_version = after[0] if after else ""
+        return OpenNeighbours(
+            position=position, total=len(entries), previous=previous_version, next=next_version
+        )
+
+    def _open_groups(self, listing: Listing, conditions: InboxFilter) -> list[Group]:
+        """Return the sessions with the items that pass a filter and are still to be reviewed."""
+        item_conditions = ItemConditions.of(conditions, listing.last_look())
+        groups = matching(listing.groups, item_conditions.are_met_by)
+        open_groups = list(matching(groups, lambda item: item.is_open))
+        if not conditions.only_with_warnings:
+            return open_groups
+        with_warnings = self._with_warnings(list(_items_of(open_groups)), listing)
+        return _only_items(open_groups, with_warnings)
 
     def details(self, version: str, person: str) -> ItemDetails:
         """Return an item with its texts, similar notes and possible contradictions.
@@ -381,6 +414,20 @@ def _items_of(groups: Iterable[Group]) -> Iterator[Item]:
     """Yield the items of some groups."""
     for group in groups:
         yield from group.items
+
+
+def _only_items(groups: Iterable[Group], items: Iterable[Item]) -> list[Group]:
+    """Return the groups with those of their items that are among `items`."""
+    numbers = {item.last.number for item in items}
+    return list(matching(groups, lambda item: item.last.number in numbers))
+
+
+def _place_of(version: str, listing: Listing) -> tuple[int, int] | None:
+    """Return the place of the item that contains an operation; None if there is none."""
+    for entry in list_entries(listing.groups):
+        if version in entry.item.versions:
+            return entry.place
+    return None
 
 
 def _is_reviewed_since(item: Item, last_look: str) -> bool:

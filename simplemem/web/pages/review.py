@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         InboxGroup,
         ItemDetails,
         NoteTexts,
+        OpenNeighbours,
         ReviewItem,
     )
     from simplemem.features.review.service import ReviewService
@@ -114,7 +115,8 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         **_progress_values(fields),
         session_times=_name_times(inbox.groups),
         message=fields.get("result", "")[:_MAX_MESSAGE],
-        undoable=_undoable_version(fields),
+        decided=_version_of(fields, "decided"),
+        undoable=_version_of(fields, "undo"),
     )
 
 
@@ -151,9 +153,14 @@ async def _show_item(
 ) -> Response:
     """Show one item with all that is known about it, at its permanent address.
 
-    Raises NotFound if the latest changes by agents have no such version.
+    The address may have the filter of the inbox, which decides about the items before and after it.
+    Raises NotFound if the latest changes by agents have no such version, and NotFound or Invalid if
+    the filter names no moment.
     """
-    details = await ask(view, partial(_read_details, _version_in(request), grant.name))
+    # The position of a page of the inbox says nothing about the items before and after this one.
+    fields = {**request.query_params, "at": ""}
+    conditions = _filter_of(fields, grant)
+    details, neighbours = await ask(view, partial(_read_page, _version_in(request), conditions))
     layout = _layout_of(request)
     return show_page(
         view,
@@ -164,8 +171,10 @@ async def _show_item(
         details=details,
         changes=await _render_changes(renderer, view, details.texts, layout),
         layout=layout,
-        query_string="",
-        message=request.query_params.get("result", "")[:_MAX_MESSAGE],
+        neighbours=neighbours,
+        query_string=_query_string(fields),
+        message=fields.get("result", "")[:_MAX_MESSAGE],
+        decided=_version_of(fields, "decided"),
     )
 
 
@@ -207,6 +216,16 @@ def _read_details(version: str, person: str, store: EnhancedStore) -> ItemDetail
     return review_of(store).details(version, person)
 
 
+def _read_page(
+    version: str, conditions: InboxFilter, store: EnhancedStore
+) -> tuple[ItemDetails, OpenNeighbours]:
+    """Return all that is known about an item, and the open items around it in the inbox."""
+    from simplemem.features.review.service import review_of
+
+    details = _read_details(version, conditions.person, store)
+    return details, review_of(store).neighbours(details.item.versions[-1], conditions)
+
+
 async def _render_changes(
     renderer: Renderer, view: VaultView, texts: Sequence[NoteTexts], layout: str
 ) -> list[dict[str, Any]]:
@@ -222,20 +241,26 @@ async def _render_changes(
 
 
 class _Outcome(NamedTuple):
-    """What became of an action: the items before and after it, and what is left to review."""
+    """What became of an action: the items before and after it, and what is left to review.
+
+    If it decided about the item of the page from which the form came, `decided` is that item, and
+    `next` the open item after it; each is "" if there is none.
+    """
 
     results: Sequence[ActionResult]
     before: Sequence[ReviewItem]
     after: Sequence[ReviewItem]
     inbox: Inbox
+    decided: str = ""
+    next: str = ""
 
 
 async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
     """Keep, undo, redo, reopen or comment on items, and show what became of it.
 
-    Returns the items for the script if it asks for them (`part`); else redirects to the page from
-    which the form came. Raises HTTPError if the body is no form, Invalid for an unknown action or
-    if nothing was chosen, ReadOnly, and Unavailable if the log is locked.
+    Returns the items for the script if it asks for them (`part`); else redirects as `_way_back`
+    says. Raises HTTPError if the body is no form, Invalid for an unknown action or if nothing was
+    chosen, ReadOnly, and Unavailable if the log is locked.
     """
     form = await read_form_lists(request, _MAX_FIELDS)
     action = _last(form, "action")
@@ -254,13 +279,18 @@ async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
             results = _act_on(review, action, versions, author)
         conditions = _filter_of(_fields_of(_last(form, "back")), grant)
         shown = [version for item in before for version in item.versions]
-        return _Outcome(results, before, review.items(shown, grant.name), review.inbox(conditions))
+        after = review.items(shown, grant.name)
+        outcome = _Outcome(results, before, after, review.inbox(conditions))
+        if not _last(form, "item") or not _has_decided(action, results, before):
+            return outcome
+        next_version = review.neighbours(versions[-1], conditions).next
+        return outcome._replace(decided=_last(form, "item"), next=next_version)
 
     outcome = await view.executor.run(act, writes=True)
     message = _describe_results(action, outcome.results, outcome.before)
     back = _last(form, "back")
     if not _last(form, "part"):
-        return RedirectResponse(_way_back(view, form, message), 303)
+        return RedirectResponse(_way_back(view, form, message, outcome), 303)
     return show_part(
         view,
         "review_results.html",
@@ -292,6 +322,16 @@ def _act_on(
     raise Invalid(f"{action[:20]!r} is not an action", hint="Use the buttons of the page.")
 
 
+def _has_decided(action: str, results: Sequence[ActionResult], items: Sequence[ReviewItem]) -> bool:
+    """Return whether an action has kept or undone items as a whole, without a refusal."""
+    if action not in ("keep", "undo"):
+        return False
+    if not all(result.is_done for result in results):
+        return False
+    done = {result.version for result in results}
+    return all(done.issuperset(item.versions) for item in items)
+
+
 def _describe_results(
     action: str, results: Sequence[ActionResult], items: Sequence[ReviewItem]
 ) -> str:
@@ -318,17 +358,22 @@ def _describe_results(
     return " ".join(sentences).strip()
 
 
-def _way_back(view: VaultView, form: dict[str, list[str]], message: str) -> str:
+def _way_back(view: VaultView, form: dict[str, list[str]], message: str, outcome: _Outcome) -> str:
     """Return the address that a form without the script leads to, with what was done.
 
-    It is the page of the item that the form names, else the inbox with its filter.
+    From the page of an item, it is that of the next open item if the item is decided, else the same
+    page. From the inbox, and after the last open item, it is the inbox. The filter is kept.
     """
-    item = _last(form, "item")
-    result = {"result": message[:_MAX_MESSAGE]}
-    if _VERSION.fullmatch(item):
-        return f"{view.vault.prefix}/review/{item}?{urlencode(result)}"
     fields = _fields_of(_last(form, "back"))
-    return f"{view.vault.prefix}/?{urlencode({**fields, **result})}"
+    fields["result"] = message[:_MAX_MESSAGE]
+    page = _last(form, "item")
+    if outcome.decided:
+        page = outcome.next
+        fields["decided"] = outcome.decided
+
+    if _VERSION.fullmatch(page):
+        return f"{view.vault.prefix}/review/{page}?{urlencode(fields)}"
+    return f"{view.vault.prefix}/?{urlencode(fields)}"
 
 
 # --- what requests contain
@@ -394,9 +439,9 @@ def _format_times(group: InboxGroup, length: int) -> str:
     return started if started == ended else f"{started} to {ended}"
 
 
-def _undoable_version(fields: Mapping[str, str]) -> str:
-    """Return the version of a decision that the page offers to undo; "" if there is none."""
-    version = fields.get("undo", "")
+def _version_of(fields: Mapping[str, str], name: str) -> str:
+    """Return the version that a field of an address names; "" if there is none."""
+    version = fields.get(name, "")
     return version if _VERSION.fullmatch(version) else ""
 
 
