@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from simplemem.note.names import name_of, path_of
-from simplemem.note.words import format_count
+from simplemem.note.words import format_count, words_key
 from simplemem.web.link_labels import label_links
 from simplemem.web.pages.filter_options import read_filter_options
 from simplemem.web.pages.page_routes import PageRoutes
@@ -41,7 +41,7 @@ def routes(page: PageRoutes) -> list[Route]:
     """Return the routes of search, of the parts that the script fetches, and of tags."""
     return [
         page.get("/notes", _show_recent_notes),
-        page.get("/search", _show_results_part),
+        page.get("/search", _show_search),
         page.get("/palette/search", _show_palette),
         page.get("/latest", _show_latest_part),
         page.get("/tags", _show_tags),
@@ -57,6 +57,11 @@ def is_search(request: Request) -> bool:
     """
     if "q" not in request.query_params:
         return False
+    return _is_asked(request)
+
+
+def _is_asked(request: Request) -> bool:
+    """Return whether an address has a query or a filter."""
     return bool(_query_of(request)) or _filters_of(request).is_set
 
 
@@ -75,13 +80,23 @@ async def _show_recent_notes(_request: Request, view: VaultView, grant: Grant) -
     return show_page(view, grant, "notes.html", "Notes", notes=notes)
 
 
-async def _show_results_part(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Return the results part of the page, which the script fetches while the user types.
+async def _show_search(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Show the results, or the recent notes if there is neither a query nor a filter.
 
-    Without a query and filters, it has the recent notes.
+    Returns only the part of the page with them for the script (`part`), which fetches it while the
+    user types.
     """
+    if request.query_params.get("part"):
+        return await _show_results_part(request, view)
+    if _is_asked(request):
+        return await show_results(request, view, grant)
+    return await _show_recent_notes(request, view, grant)
+
+
+async def _show_results_part(request: Request, view: VaultView) -> Response:
+    """Return the part of the page with the results, or with the recent notes."""
     question = _question_of(request)
-    if question.query or question.filters.is_set:
+    if _is_asked(request):
         values = await _search(view, question)
         return show_part(view, "results.html", **values)
 
@@ -90,7 +105,11 @@ async def _show_results_part(request: Request, view: VaultView, _grant: Grant) -
 
 
 async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Return the list of the palette: the notes whose names match, then those with the words."""
+    """Return the list of the palette.
+
+    It begins with the notes of which a name or a heading equals the query. The other notes whose
+    names match follow, then the other hits of the search.
+    """
     query = _query_of(request)
 
     def search(store: EnhancedStore) -> tuple[Sequence[NamedNote], Sequence[Hit]]:
@@ -102,10 +121,49 @@ async def _show_palette(request: Request, view: VaultView, _grant: Grant) -> Res
         return named_notes, _with_link_labels(store, found.hits)
 
     named_notes, hits = await ask(view, search)
-    names = _as_links(named_notes)
-    listed_names = {note["name"] for note in names}
-    other_hits = [hit for hit in hits if hit.name not in listed_names]
-    return show_part(view, "palette.html", query=query, names=names, hits=other_hits)
+    entries = _list_entries(query, named_notes, hits)
+    return show_part(view, "palette.html", query=query, entries=entries)
+
+
+class _PaletteEntry(NamedTuple):
+    """A note in the palette. `snippet` is what the search found in it; "" if its name matches."""
+
+    name: str
+    title: str
+    snippet: str
+
+
+def _list_entries(
+    query: str, named_notes: Sequence[NamedNote], hits: Sequence[Hit]
+) -> list[_PaletteEntry]:
+    """Return the notes of the palette in their order, each once."""
+    wanted = words_key(query)
+    equal = []
+    others = []
+    for note in named_notes:
+        entry = _PaletteEntry(name_of(note.path), note.name, "")
+        if words_key(note.name) == wanted:
+            equal.append(entry)
+        else:
+            others.append(entry)
+
+    for hit in hits:
+        entry = _PaletteEntry(hit.name, hit.title, hit.snippet)
+        if _is_called(hit, wanted):
+            equal.append(entry)
+        else:
+            others.append(entry)
+
+    by_name: dict[str, _PaletteEntry] = {}
+    for entry in [*equal, *others]:
+        by_name.setdefault(entry.name, entry)
+    return list(by_name.values())
+
+
+def _is_called(hit: Hit, key: str) -> bool:
+    """Return whether the title of a hit, or the heading above its passage, has a `words_key`."""
+    heading = hit.heading.rpartition(" > ")[2]
+    return bool(key) and key in (words_key(hit.title), words_key(heading))
 
 
 async def _show_latest_part(_request: Request, view: VaultView, _grant: Grant) -> Response:

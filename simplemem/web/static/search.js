@@ -50,7 +50,7 @@
     const filled = [...new FormData(form)].filter(([name, value]) => value || name === "q");
     const query = new URLSearchParams(filled).toString();
     history.replaceState(null, "", `${vault}/?${query}`);
-    resultsPart.request(`/search?${query}`);
+    resultsPart.request(`/search?${query}&part=1`);
   }
 
   // Moves the focus to the hit before or after the chosen one.

@@ -449,3 +449,24 @@ def test_a_session_is_undone_after_a_second_button_and_what_was_kept_stays(
     page.goto(f"http://127.0.0.1:{server.port}/notes")
     page.goto(f"http://127.0.0.1:{server.port}/?show=all")
     expect(page.locator("[data-item].current")).to_have_attribute("data-open", "1")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_on_a_phone_one_tap_per_change_leads_through_all_of_them(
+    serve: Callable[..., Served], open_page: OpenPage, *, script: bool
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create(name, f"The text of {name}.") for name in ("one", "two")])
+    page = open_page(server, width=PHONE_WIDTH, script=script)
+    item(page, "two").locator("a.title").click()
+    expect(page.get_by_text("1 of 2")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE_WIDTH
+
+    page.get_by_role("button", name="Keep the change of two").click()
+    expect(page.get_by_role("heading", name="one")).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("Kept: 1 change.")
+    assert not script or findings_of(page) == []
+
+    page.get_by_role("button", name="Undo the change of one").click()
+    expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
+    assert is_gone(server, "one") and not is_gone(server, "two")

@@ -112,3 +112,41 @@ def test_a_snippet_has_links_to_sections_as_notes_show_them(browser: Browser) ->
         assert shown in re.sub("</?mark>", "", page)
     found = browser.server.tool("search_memories", query="osprey")
     assert "Flight 2 Dipper#^corrected" in str(found)
+
+
+def palette(browser: Browser, query: str) -> list[str]:
+    """Return the names of the notes that the palette lists, in their order."""
+    page = browser.get(f"/palette/search?q={quote(query)}").body.decode()
+    return re.findall(r'role="option"[^>]*href="/note/([^"]+)"', page)
+
+
+def test_the_palette_begins_with_notes_of_which_the_title_or_a_heading_equals_the_query(
+    browser: Browser,
+) -> None:
+    vault = browser.server
+    vault.tool("create_memory", name="Nest box", content="# Nest box\n\nOf oak.")
+    vault.tool("create_memory", name="Nest box list", content="Nest box, nest box, nest box.")
+    vault.tool(
+        "create_memory", name="Garden", content="# Garden\n\n## Nest Box\n\nNest box at noon."
+    )
+    vault.tool("create_memory", name="Trees", content="Each nest box hangs in a tree.")
+
+    names = palette(browser, "nest box")
+    assert names[:2] == ["Nest%20box", "Garden"]
+    assert set(names[2:]) == {"Nest%20box%20list", "Trees"}
+    assert names[2] == "Nest%20box%20list"
+    assert palette(browser, "list")[0] == "Nest%20box%20list"
+
+
+def test_the_address_of_the_results_part_is_a_whole_page_when_a_person_opens_it(
+    browser: Browser,
+) -> None:
+    for path in ("/search?q=fish", "/search?q=&folder=birds"):
+        page = browser.get(path).body.decode()
+        assert "<html" in page and 'id="search-filters"' in page and "/note/birds/Heron" in page
+        part = browser.get(f"{path}&part=1").body.decode()
+        assert "<html" not in part and "/note/birds/Heron" in part
+
+    for path in ("/search", "/search?q="):
+        page = browser.get(path).body.decode()
+        assert "<html" in page and "/note/Fish" in page
