@@ -195,7 +195,8 @@ function startEditing(form) {
 
   function togglePreview() {
     preview.hidden = !preview.hidden;
-    if (!preview.hidden) showPreview();
+    if (preview.hidden) return;
+    showPreview().then(() => preview.scrollIntoView());
   }
 
   async function showPreview() {
@@ -299,6 +300,12 @@ function startEditing(form) {
     });
   }
 
+  // What is typed first belongs to the text, not to the properties before it.
+  function startOfText(text) {
+    const properties = text.match(/^---\r?\n[^]*?\n---[ \t]*(?:\r?\n|$)\s*/);
+    return properties ? properties[0].length : 0;
+  }
+
   function openEditor(cm) {
     // In a shadow root, CodeMirror adopts its style sheets, which the policy of the page allows. In the document it
     // would add a style element, which the policy forbids.
@@ -311,6 +318,7 @@ function startEditing(form) {
       root: shadow,
       parent: shadow,
       doc: field.value,
+      selection: { anchor: startOfText(field.value) },
       extensions: [
         cm.highlightSpecialChars(),
         cm.history(),

@@ -68,6 +68,29 @@ def test_the_editor_saves_with_the_keyboard_and_escape_leads_back_to_the_note(
     expect(page.locator(".text")).to_contain_text("More to do.")
 
 
+def test_what_is_typed_first_stands_below_the_properties(
+    server: Served, open_page: OpenPage, vault: Path
+) -> None:
+    (vault / "Plan.md").write_text("---\ntype: plan\n---\n\n" + PLAN)
+    page = open_editor(open_page(server), server)
+    page.locator("label[for=text]").click()
+    page.keyboard.type("First. ")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#editor-status")).to_have_text("Saved.")
+    assert "---\n\nFirst. # Plan" in (vault / "Plan.md").read_text()
+
+
+def test_the_preview_comes_into_view_and_the_buttons_stay_in_view(
+    server: Served, open_page: OpenPage, vault: Path
+) -> None:
+    (vault / "Plan.md").write_text(PLAN + "A line.\n\n" * 100)
+    page = open_editor(open_page(server, width=PHONE_WIDTH), server)
+    expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview h1")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
+
+
 def test_wikilinks_and_tags_are_completed(server: Served, open_page: OpenPage) -> None:
     page = open_editor(open_page(server), server)
     type_at_end(page, "See [[oth")
