@@ -301,6 +301,11 @@ def reason_of_merge(version: str) -> str:
     return f"undoes {version}, and keeps later changes"
 
 
+def is_reason_of_merge(reason: str) -> bool:
+    """Return whether a change has the reason of an undo that keeps later changes."""
+    return _UNDOES.fullmatch(reason) is not None
+
+
 def find_undone_by_merge(versions: Iterable[Version], undone: Mapping[str, str]) -> dict[str, str]:
     """Return the operations that a person undid so that later changes stayed, each with the undo.
 

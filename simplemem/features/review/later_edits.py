@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from simplemem.features.review.folding import is_reason_of_merge
 
 if TYPE_CHECKING:
     from simplemem.store import Version
@@ -20,13 +22,24 @@ class LatestEdit(NamedTuple):
     path: str
 
 
-def edits_by_people(versions: Iterable[Version]) -> EditsByPath:
-    """Return the changes by people. `versions` are all changes, newest first."""
+def edits_by_people(versions: Iterable[Version], undone: Collection[str]) -> EditsByPath:
+    """Return the changes by people that are in effect. `versions` are all changes, newest first.
+
+    An undo or a redo is none: it only takes back or repeats a change that is in the log itself.
+    `undone` are the operations that are undone at present.
+    """
     edits: defaultdict[str, list[Version]] = defaultdict(list)
     for version in versions:
-        if version.is_by_person and version.op != "recovered":
+        if _is_edit_by_person(version) and version.group not in undone:
             edits[version.path].append(version)
     return {path: changes[::-1] for path, changes in edits.items()}
+
+
+def _is_edit_by_person(version: Version) -> bool:
+    """Return whether a person wrote something new with a change."""
+    if not version.is_by_person or version.op in ("recovered", "undo"):
+        return False
+    return not is_reason_of_merge(version.reason)
 
 
 def find_latest_edit(edits: EditsByPath, path: str, number: int) -> LatestEdit | None:

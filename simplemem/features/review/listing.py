@@ -66,7 +66,7 @@ def list_groups(
         _folders_of(groups),
         reading,
         review,
-        edits_by_people(reading.versions),
+        edits_by_people(reading.versions, reading.undone),
         visits=[*review.visits, *_undos_by(reading.versions, person)],
         is_complete=is_complete,
     )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from simplemem.note.diff import changed_regions
+from simplemem.note.word_diff import compare_blocks, shared_words, split_into_words
+
+_MIN_SHARE: Final = 0.6  # of common words, so that a line counts as corrected and not as rewritten
 
 
 def remaining_text(old: str, new: str, current: str) -> str:
     """Return the text before a change with those lines of the change that a note still has.
 
     `old` and `new` are the texts before and after the change, `current` the note as it is now. A
-    line that the change added and that was removed or rewritten since is left out; a line that it
-    removed and that is back stays.
+    line that the change added and that was corrected since is there as it is now. One that was
+    removed or rewritten is left out; a line that the change removed and that is back stays.
     """
     current_lines = set(current.splitlines())
+    corrections = _find_corrections(old, new, current)
     old_lines = old.splitlines(keepends=True)
     new_lines = new.splitlines(keepends=True)
     remaining: list[str] = []
@@ -23,11 +29,39 @@ def remaining_text(old: str, new: str, current: str) -> str:
         removed = old_lines[region.old_start : region.old_end]
         added = new_lines[region.new_start : region.new_end]
         remaining += [line for line in removed if _content_of(line) in current_lines]
-        remaining += [line for line in added if _content_of(line) in current_lines]
+        for line in added:
+            content = _content_of(line)
+            if content in current_lines:
+                remaining.append(line)
+            elif content in corrections:
+                remaining.append(corrections[content] + line[len(content) :])
         position = region.old_end
 
     remaining += old_lines[position:]
     return "".join(remaining)
+
+
+def _find_corrections(old: str, new: str, current: str) -> dict[str, str]:
+    """Return the lines of a change that were corrected since, each with what it is now.
+
+    A line that keeps most of its words counts as corrected. If it is again as it was before the
+    change, it is no line of the change any more.
+    """
+    old_lines = set(old.splitlines())
+    new_lines = new.splitlines()
+    current_lines = current.splitlines()
+    new_words = [split_into_words(line) for line in new_lines]
+    current_words = [split_into_words(line) for line in current_lines]
+
+    corrections: dict[str, str] = {}
+    for block in compare_blocks(new_words, current_words):
+        if block.old is None or block.new is None or not block.is_changed:
+            continue
+        corrected = current_lines[block.new]
+        share = shared_words(new_words[block.old], current_words[block.new])
+        if share >= _MIN_SHARE and corrected not in old_lines:
+            corrections[new_lines[block.old]] = corrected
+    return corrections
 
 
 def _content_of(line: str) -> str:

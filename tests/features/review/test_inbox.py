@@ -421,6 +421,55 @@ def test_an_item_whose_note_a_person_changed_since_shows_only_what_is_left(
     assert kept.text.warnings == item.text.warnings
 
 
+def test_a_line_that_a_person_corrected_since_is_shown_with_the_correction(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Boat", "The boat is white.\n", **PERSON)
+    plain_store.update("Boat", append="The keel draws 1.4 m when the tank is full.", **CLAUDE)
+    plain_store.update("Boat", edits=[{"old": "1.4", "new": "1.2"}], **PERSON)
+    [item] = items_of(review)
+    assert item.later_edit is not None
+    [texts] = review.texts_of(item)
+    assert "draws" not in texts.old
+    assert "The keel draws 1.2 m when the tank is full." in texts.new
+    assert "1.4" not in texts.new
+    assert "draws 1.2 m" in "".join(part.text for line in item.text.lines for part in line.parts)
+
+
+def test_a_correction_that_brings_back_the_old_line_leaves_nothing_of_the_change(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Boat", "The keel draws 1.2 m when full.\n\nWhite.\n", **PERSON)
+    plain_store.update("Boat", edits=[{"old": "1.2", "new": "1.4"}], **CLAUDE)
+    plain_store.update("Boat", edits=[{"old": "1.4", "new": "1.2"}], **PERSON)
+    plain_store.update("Boat", edits=[{"old": "White", "new": "Blue"}], **PERSON)
+    [item] = items_of(review)
+    [texts] = review.texts_of(item)
+    assert texts.new == texts.old
+
+
+def test_an_undo_and_a_redo_are_no_edits_of_the_person(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Runbook", "One.\n\nTwo.\n\nThree.\n", **PERSON)
+    first = plain_store.update("Runbook", edits=[{"old": "One.", "new": "Uno."}], **CLAUDE)
+    plain_store.update("Runbook", edits=[{"old": "Three.", "new": "Tre."}], **CURSOR)
+    assert all(result.is_done for result in review.undo([first.version], **PERSON))
+    assert [item.later_edit for item in items_of(review)] == [None]
+    assert review.redo(first.version, **PERSON).is_done
+    assert [item.later_edit for item in items_of(review)] == [None, None]
+
+
+def test_an_edit_that_its_author_undid_is_no_edit_since(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Runbook", "One.\n", **CLAUDE)
+    edit = plain_store.update("Runbook", append="Two.", **PERSON)
+    plain_store.undo(edit.version, **PERSON)
+    plain_store.update("Runbook", append="Three.", **CURSOR)
+    assert [item.later_edit for item in items_of(review)] == [None, None]
+
+
 def test_a_note_that_a_person_deleted_or_moved_since_is_followed(
     plain_store: EnhancedStore, review: ReviewService
 ) -> None:
