@@ -56,7 +56,7 @@
 
   // --- the current item
 
-  function choose(item, { focus = true } = {}) {
+  function choose(item, { focus = true, remember = true } = {}) {
     if (!item) return;
     current?.classList.remove("current");
     current = item;
@@ -68,6 +68,10 @@
     }
     loadChange(item);
     loadInTurn(loadDetails, item);
+    if (remember) {
+      clearTimeout(placeTimer);
+      placeTimer = setTimeout(rememberPlace, PLACE_DELAY);
+    }
   }
 
   function step(distance) {
@@ -85,6 +89,50 @@
     const previous = all.slice(0, position).findLast(isOpen);
     choose(next ?? previous ?? all[Math.min(position, all.length - 1)]);
   }
+
+  // --- the place to which a person comes back
+
+  const PLACE_DELAY = 200; // milliseconds, because browsers limit how often an address is replaced
+  let placeTimer = 0;
+
+  // Puts the current item into the address. What is listed after it, and then what is listed before it, takes its
+  // place if it has gone.
+  function rememberPlace() {
+    clearTimeout(placeTimer);
+    placeTimer = 0;
+    const all = items();
+    const position = all.indexOf(current);
+    if (position < 0) return;
+    const places = [...all.slice(position), ...all.slice(0, position).reverse()];
+    history.replaceState({ places: places.map((item) => item.id) }, "", `#${current.id}`);
+    history.scrollRestoration = "manual"; // the same distance from the top may be at another item later
+  }
+
+  // Returns the item to which the address or the history leads, or undefined.
+  function findPlace() {
+    const all = items();
+    const places = history.state?.places ?? [location.hash.slice(1)];
+    const id = places.find((place) => all.some((item) => item.id === place));
+    return all.find((item) => item.id === id);
+  }
+
+  // What is fetched for the items above moves an item down. So it is held until the person does something.
+  function holdPlace(item) {
+    const observer = new ResizeObserver(() => item.scrollIntoView({ block: "start", behavior: "instant" }));
+    observer.observe(main);
+    const release = () => observer.disconnect();
+    for (const action of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(action, release, { once: true });
+  }
+
+  // A link may lead away before the timer ends.
+  document.addEventListener("click", (event) => {
+    if (placeTimer && event.target.closest("a")) rememberPlace();
+  });
+
+  // The browser shows the page as it was left.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted && history.state?.places) choose(current);
+  });
 
   // --- forms
 
@@ -279,11 +327,13 @@
   // What stays at the top of the window, below which the top of the current item belongs.
   const header = document.querySelector("body > header");
   const bar = main.querySelector(".top");
-  const heights = new ResizeObserver(() => {
+  function measureBars() {
     const { style } = document.documentElement;
     style.setProperty("--header-height", `${header.offsetHeight}px`);
     style.setProperty("--top-height", `${bar.offsetHeight}px`);
-  });
+  }
+  measureBars();
+  const heights = new ResizeObserver(measureBars);
   heights.observe(header);
   heights.observe(bar);
 
@@ -298,7 +348,12 @@
     visible.observe(item);
     loadInTurn(loadChange, item); // soon, so that the page does not grow while a person scrolls
   }
-  const linkedItem = items().find((item) => `#${item.id}` === location.hash);
+  const place = findPlace();
   const firstOpen = items().find((item) => item.dataset.open === "1");
-  choose(linkedItem ?? firstOpen ?? items()[0], { focus: false });
+  if (place) {
+    choose(place);
+    holdPlace(place);
+  } else {
+    choose(firstOpen ?? items()[0], { focus: false, remember: false });
+  }
 }

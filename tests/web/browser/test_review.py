@@ -470,3 +470,40 @@ def test_on_a_phone_one_tap_per_change_leads_through_all_of_them(
     page.get_by_role("button", name="Undo the change of one").click()
     expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
     assert is_gone(server, "one") and not is_gone(server, "two")
+
+
+def distance_below_the_bar(page: Page) -> float:
+    """Return how far the top of the chosen card is below what stays at the top of the window."""
+    bar = page.locator(".top").bounding_box()
+    card = page.locator(".current").bounding_box()
+    assert bar is not None and card is not None
+    return card["y"] - (bar["y"] + bar["height"])
+
+
+def test_back_leads_to_the_card_that_was_left_or_to_the_next_one_if_it_has_gone(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    text = "\n\n".join(f"Paragraph {number} of a longer note." for number in range(12))
+    call_over_mcp(server, [create(f"note {number}", text) for number in range(9)])
+    page = open_page(server)
+    for kept in range(1, 4):
+        page.keyboard.press("Shift+K")
+        expect(page.locator("[data-item].kept")).to_have_count(kept)
+    page.keyboard.press("j")
+    expect(page.locator(".current")).to_contain_text("note 4")
+    page.keyboard.press("o")
+    expect(page.locator("#review-status")).to_have_count(0)
+    page.go_back()
+    expect(item(page, "note 4")).to_be_focused()
+    expect(page.locator(".rendered")).to_have_count(6, timeout=PATIENCE)
+    assert 0 <= distance_below_the_bar(page) < 24
+
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Keep the change of note 4").click()
+    expect(page.get_by_role("status")).to_contain_text("Kept: 1 change.")
+    page.go_back()
+    page.go_back()
+    expect(item(page, "note 3")).to_be_focused()
+    expect(item(page, "note 4")).to_have_count(0)
+    assert 0 <= distance_below_the_bar(page) < 24
