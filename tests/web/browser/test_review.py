@@ -507,3 +507,14 @@ def test_back_leads_to_the_card_that_was_left_or_to_the_next_one_if_it_has_gone(
     expect(item(page, "note 3")).to_be_focused()
     expect(item(page, "note 4")).to_have_count(0)
     assert 0 <= distance_below_the_bar(page) < 24
+
+
+def test_inline_code_has_the_colour_of_the_change_that_added_it(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create("gate", "The gate opens with `fulmar gas` at night.")])
+    page = open_page(server)
+    code = page.locator(".rendered ins code")
+    expect(code).to_have_text("fulmar gas")
+    expect(code).to_have_css("background-color", "rgba(0, 0, 0, 0)")
