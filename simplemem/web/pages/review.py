@@ -70,7 +70,8 @@ _SINCE: Final = {
     "yesterday": "yesterday",
     "7 days ago": "a week ago",
 }
-_FILTERS: Final = ("agent", "folder", "since", "show", "at")
+_CONDITIONS: Final = ("agent", "folder", "since", "show")
+_FILTERS: Final = (*_CONDITIONS, "at")
 
 
 def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
@@ -108,11 +109,12 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         has_notes=has_notes or bool(proposals),
         base_url=base_url(request, view),
         fields=fields,
+        is_filtered=any(fields.get(name) for name in _CONDITIONS),
         since_choices=_SINCE,
         query_string=_query_string(fields),
         older_page=_page_at(inbox.older, fields),
         newer_page=_page_at(inbox.newer, fields),
-        **_progress_values(fields),
+        **_count_values(fields),
         session_times=_name_times(inbox.groups),
         message=fields.get("result", "")[:_MAX_MESSAGE],
         decided=_version_of(fields, "decided"),
@@ -145,7 +147,7 @@ async def _show_news(request: Request, view: VaultView, grant: Grant) -> Respons
     """Return the line with the number of changes that are left, which the script updates."""
     fields = dict(request.query_params)
     inbox, _ = await ask(view, partial(_read_home, _filter_of(fields, grant)))
-    return show_part(view, "review_count.html", inbox=inbox)
+    return show_part(view, "review_count.html", inbox=inbox, **_count_values(fields))
 
 
 async def _show_item(
@@ -296,7 +298,7 @@ async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
         "review_results.html",
         items=outcome.after,
         inbox=outcome.inbox,
-        **_progress_values(_fields_of(back)),
+        **_count_values(_fields_of(back)),
         message=message,
         problems={result.version: result for result in outcome.results if not result.is_done},
         query_string=back,
@@ -407,10 +409,11 @@ def _fields_of(query_string: str) -> dict[str, str]:
     return {name: fields[name][-1] for name in _FILTERS if name in fields}
 
 
-def _progress_values(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the line with the progress needs to know about the filter."""
+def _count_values(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the lines with the count and the progress need to know about the filter."""
     return {
         "warnings_query": _query_string({**fields, "show": "warnings", "at": ""}),
+        "unfiltered_query": _query_string({**fields, "show": "", "at": ""}),
         "is_filtered_by_warnings": fields.get("show") == "warnings",
     }
 

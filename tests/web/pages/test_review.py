@@ -313,8 +313,23 @@ def test_the_number_of_warnings_leads_to_the_changes_that_have_one(
     assert '<a href="/?show=warnings">1 change with warnings</a>' in page
     filtered = text_of(browser, "/?show=warnings")
     assert ">bad</a>" in filtered and ">good</a>" not in filtered
+    assert "1 change with warnings to review" in filtered
+    assert '<a href="/">All changes to review</a>' in filtered
+    assert "1 change with warnings to review" in text_of(browser, "/review/news?show=warnings")
+    assert "3 changes to review" in text_of(browser, "/review/news")
     browser.post("/review", action="keep", versions=versions_of(page, "third"))
     assert "1 of 3 reviewed" in text_of(browser)
+
+
+def test_without_a_filter_the_empty_list_speaks_of_all_changes(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    server.tool("create_memory", name="one", content="Text.")
+    browser = Browser(server)
+    browser.post("/review", action="keep", versions=versions_of(text_of(browser), "one"))
+    assert "You have reviewed all changes. " in text_of(browser)
+    assert "You have reviewed all changes that match. " in text_of(browser, "/?folder=none")
 
 
 def form_of(page: str) -> dict[str, str]:
