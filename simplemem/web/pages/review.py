@@ -355,6 +355,8 @@ def _describe_results(
         if steps:
             counts.append(format_count(len(steps), "step"))
         sentences.append(f"{_DONE[action]}: {' and '.join(counts)}.")
+        if steps and action == "undo":
+            sentences.append("What was undone alone now counts as a change of its own.")
     refused = [result for result in results if not result.is_done]
     sentences += [f"{result.version}: {result.error}. {result.hint}" for result in refused]
     return " ".join(sentences).strip()

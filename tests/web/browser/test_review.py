@@ -420,7 +420,9 @@ def test_one_step_of_an_item_is_undone_in_place_and_the_rest_stays_to_be_reviewe
     expect(page.locator("[data-item]")).to_have_count(1)
     page.get_by_text("2 steps").click()
     page.get_by_role("button", name="Undo step 2 of Release").click()
-    expect(page.locator("#review-status")).to_have_text("Undone: 1 step.")
+    expect(page.locator("#review-status")).to_have_text(
+        "Undone: 1 step. What was undone alone now counts as a change of its own."
+    )
     expect(page.locator("[data-item]")).to_have_count(2)
     expect(page.locator("[data-item].undone")).to_have_count(1)
     expect(page.locator("[data-item].current")).to_have_attribute("data-open", "1")
