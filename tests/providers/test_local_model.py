@@ -245,7 +245,16 @@ def test_a_vector_depends_on_nothing_but_its_text() -> None:
 
 @needs_model
 @pytest.mark.parametrize(
-    "text", ["", "  \n", "\ud800", "a\0b", "🙂", "word " * 3_000, "汉" * 5_000]
+    "text",
+    [
+        "",
+        "  \n",
+        "\ud800",
+        "a\0b",
+        "🙂",
+        pytest.param("word " * 3_000, marks=pytest.mark.slow),
+        pytest.param("汉" * 5_000, marks=pytest.mark.slow),
+    ],
 )
 def test_no_text_is_too_strange(text: str) -> None:
     embedder = local()

@@ -132,6 +132,7 @@ def test_what_users_say_of_themselves(message: str, traits: list[tuple[str, str,
     assert traits_in(message) == traits
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the conversations are not beside this checkout")
 def test_conversations_of_others_state_almost_nothing() -> None:
     """2,760 turns, none of which tells a secret or a name: what is read in them are three statements, all of them true."""
