@@ -89,6 +89,15 @@ class TextReview(Value):
     warnings: tuple[str, ...] = ()
     problem: str = ""
 
+    @property
+    def first_new_line(self) -> str:
+        """The first of `lines` that the new text has, as it is there; "" if there is none."""
+        for line in self.lines:
+            text = "".join(part.text for part in line.parts if part.kind != "removed")
+            if text.strip():
+                return text
+        return ""
+
 
 class ReviewStep(Value):
     """One of several operations that an item consists of.

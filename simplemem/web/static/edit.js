@@ -306,7 +306,16 @@ function startEditing(form) {
     return properties ? properties[0].length : 0;
   }
 
+  // Returns where the line begins that the address names by its first words; -1 for none.
+  function startOfNamedLine(text) {
+    const words = new URLSearchParams(location.search).get("line");
+    if (!words) return -1;
+    return `\n${text}`.indexOf(`\n${words}`); // the added line end makes up for the one before the line
+  }
+
   function openEditor(cm) {
+    const namedLine = startOfNamedLine(field.value);
+
     // In a shadow root, CodeMirror adopts its style sheets, which the policy of the page allows. In the document it
     // would add a style element, which the policy forbids.
     const host = document.createElement("div");
@@ -318,7 +327,7 @@ function startEditing(form) {
       root: shadow,
       parent: shadow,
       doc: field.value,
-      selection: { anchor: startOfText(field.value) },
+      selection: { anchor: namedLine < 0 ? startOfText(field.value) : namedLine },
       extensions: [
         cm.highlightSpecialChars(),
         cm.history(),
@@ -343,6 +352,7 @@ function startEditing(form) {
     field.hidden = true;
     document.querySelector("label[for=text]").addEventListener("click", () => editor.focus());
     if (document.activeElement === document.body || document.activeElement === field) editor.focus();
+    if (namedLine >= 0) editor.dispatch({ effects: cm.EditorView.scrollIntoView(namedLine, { y: "center" }) });
   }
 
   function loadEditor() {

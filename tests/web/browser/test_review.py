@@ -520,3 +520,22 @@ def test_inline_code_has_the_colour_of_the_change_that_added_it(
     code = page.locator(".rendered ins code")
     expect(code).to_have_text("fulmar gas")
     expect(code).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+
+
+def test_edit_opens_the_note_at_the_line_that_was_changed(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    text = "\n\n".join(f"Paragraph {number} of a longer note." for number in range(80))
+    edits = [{"old": "Paragraph 70 of", "new": "Paragraph 70, the last of"}]
+    call_over_mcp(server, [create("long", text)])
+    call_over_mcp(server, [("update_memory", {"name": "long", "edits": edits})])
+    page = open_page(server)
+    page.get_by_role("link", name="Edit long").first.click()
+    line = page.locator(".cm-line").filter(has_text="Paragraph 70, the last of a longer note.")
+    expect(line).to_be_in_viewport()
+    page.keyboard.type("Here: ")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#editor-status")).to_have_text("Saved.")
+    saved = server.api("GET", "/memories/long").data["content"]
+    assert "\n\nHere: Paragraph 70, the last of a longer note." in saved
