@@ -276,7 +276,7 @@ def _wait_for_details(page: Page) -> None:
             break
         except WaitedTooLong:
             page.reload()
-    page.wait_for_selector(".item.current .details h3")
+    page.wait_for_selector(".item.current .details .more")
 
 
 def _take_notes_and_search(pictures: Pictures) -> None:
