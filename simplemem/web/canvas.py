@@ -1,6 +1,7 @@
 """Reads a canvas of Obsidian (JSON Canvas 1.0): its cards, and the lines between them.
 
-A canvas may come from anybody, so every value is checked and bounded. `canvas_drawing` draws it.
+The file calls them nodes and edges. It may come from anybody, so every value is checked and
+bounded. `canvas_drawing` draws the canvas.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, Final, Literal, cast
 
 _MAX_CARDS: Final = 2_000
 _MAX_LINES: Final = 5_000
-_MAX_TEXT_CHARACTERS: Final = 2_000  # of a card
-_LABEL_CHARACTERS: Final = 60  # of a card's text, where a line names it
+_MAX_TEXT_CHARACTERS: Final = 2_000  # of each text in the file
+_MAX_LABEL_CHARACTERS: Final = 60  # of a card's text, where the list of lines names the card
 
 # Pixels. A drawing of this extent can still be scrolled in all browsers.
 _MAX_COORDINATE: Final = 100_000
@@ -25,14 +26,17 @@ _DEFAULT_WIDTH: Final = 250
 _DEFAULT_HEIGHT: Final = 60
 
 _NUMBERED_COLOURS: Final = ("1", "2", "3", "4", "5", "6")
-_OWN_COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
-_WEB_ADDRESS: Final = ("https://", "http://")
+_HEXADECIMAL_COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
+_WEB_SCHEMES: Final = ("https://", "http://")
 
 Side = Literal["top", "right", "bottom", "left"]
 _SIDES: Final = ("top", "right", "bottom", "left")
 
 ResolveLinks = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
-"""Returns the paths that links lead to. A link is its target and the path of its file."""
+"""Returns the path that each link leads to, or None if there is no such file or it is hidden.
+
+Each link is a pair: its target, and the path of the file that contains the link.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,13 @@ class Card:
     """A card of a canvas.
 
     Attributes:
-        id: What lines call the card, or "".
-        kind: The type in the file. An unknown one is drawn like `text`.
-        text: What the card says: a text, the path of a file, an address, the label of a group.
+        id: The name by which lines refer to the card, or "".
+        kind: `text`, `file`, `link`, `group`, or an unknown type, which is drawn like `text`.
+        text: The text, the path of the file, the address, or the label of the group.
         box: Where the card is.
         colour: A number from 1 to 6, `#` and six hexadecimal digits, or "".
-        path: The file that the card shows, or "".
-        address: The page of the web that the card shows, or "".
+        path: The path of the file that a card of the kind `file` shows; "" if it is not visible.
+        address: The address that a card of the kind `link` leads to; "" if it is not of the web.
     """
 
     id: str
@@ -79,9 +83,9 @@ class Card:
 
     @property
     def label(self) -> str:
-        """A short text that names the card."""
+        """A short text that names the card: the beginning of its first line."""
         first_line = self.text.strip().partition("\n")[0]
-        return first_line[:_LABEL_CHARACTERS] or "an empty card"
+        return first_line[:_MAX_LABEL_CHARACTERS] or "an empty card"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Line:
         start: The card at which it begins.
         end: The card at which it ends.
         label: The text beside it, or "".
-        colour: As that of a card.
+        colour: In the form of `Card.colour`.
         start_side: The side of the card at which it begins, or None if the file does not say.
         end_side: The side at which it ends, or None.
         has_start_arrow: Whether an arrow points at the card at which it begins.
@@ -111,10 +115,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What is on a canvas, from top to bottom.
+    """What is on a canvas.
 
-    `problem` says why it cannot be read, and `is_cut` whether it has more cards or lines than are
-    read.
+    Attributes:
+        cards: The cards, from top to bottom and from left to right.
+        lines: The lines between these cards, in the order of the file.
+        problem: Why the file cannot be read, or "".
+        is_cut: Whether the file has more cards or lines than are read.
     """
 
     cards: tuple[Card, ...] = ()
@@ -124,9 +131,10 @@ class Canvas:
 
 
 def read_canvas(data: bytes, path: str, resolve_links: ResolveLinks) -> Canvas:
-    """Return what is on a canvas. Files that cannot be seen have no path. Never raises.
+    """Return what is on a canvas. `data` is the content of its file, and `path` its path.
 
-    `path` is that of the canvas. At most 2,000 cards and 5,000 lines are read.
+    For any data that is not a canvas, the result has a `problem`. At most 2,000 cards and 5,000
+    lines are read.
     """
     try:
         content = json.loads(data.decode("utf-8-sig"))
@@ -147,29 +155,28 @@ def read_canvas(data: bytes, path: str, resolve_links: ResolveLinks) -> Canvas:
 
 def _read_cards(nodes: Sequence[object], path: str, resolve_links: ResolveLinks) -> list[Card]:
     """Return the cards of the nodes of a canvas, from top to bottom and from left to right."""
-    objects = [node for node in nodes if isinstance(node, dict)]
-    files = [_text_in(node, "file") for node in objects]
-    resolved_paths = resolve_links([(file, path) for file in files])
+    valid_nodes = [node for node in nodes if isinstance(node, dict)]
+    links = [(_text_in(node, "file"), path) for node in valid_nodes]
+    file_paths = resolve_links(links)
 
     cards = []
-    for node, resolved_path in zip(objects, resolved_paths, strict=True):
-        cards.append(_card_of(node, resolved_path or ""))
+    for node, file_path in zip(valid_nodes, file_paths, strict=True):
+        cards.append(_card_of(node, file_path or ""))
     return sorted(cards, key=lambda card: (card.box.y, card.box.x))
 
 
-def _card_of(node: Mapping[str, Any], path: str) -> Card:
-    """Return the card of a node. `path` is the file that it names, if that is visible."""
+def _card_of(node: Mapping[str, Any], file_path: str) -> Card:
+    """Return the card of a node. `file_path` is that of the file it names; "" if not visible."""
     kind = _text_in(node, "type") or "text"
-    address = ""
+    text = _card_text(node, kind)
+
+    path = ""
     if kind == "file":
-        text = _text_in(node, "file") + _text_in(node, "subpath")
-    elif kind == "link":
-        text = _text_in(node, "url")
-        address = text if text.startswith(_WEB_ADDRESS) else ""
-    elif kind == "group":
-        text = _text_in(node, "label")
-    else:
-        text = _text_in(node, "text")
+        path = file_path
+
+    address = ""
+    if kind == "link" and text.startswith(_WEB_SCHEMES):
+        address = text
 
     return Card(
         id=_text_in(node, "id"),
@@ -177,9 +184,20 @@ def _card_of(node: Mapping[str, Any], path: str) -> Card:
         text=text,
         box=_box_of(node),
         colour=_colour_in(node),
-        path=path if kind == "file" else "",
+        path=path,
         address=address,
     )
+
+
+def _card_text(node: Mapping[str, Any], kind: str) -> str:
+    """Return the text of a card. Each kind of node has it in a field of its own."""
+    if kind == "file":
+        return _text_in(node, "file") + _text_in(node, "subpath")
+    if kind == "link":
+        return _text_in(node, "url")
+    if kind == "group":
+        return _text_in(node, "label")
+    return _text_in(node, "text")
 
 
 def _box_of(node: Mapping[str, Any]) -> Box:
@@ -193,19 +211,21 @@ def _box_of(node: Mapping[str, Any]) -> Box:
 
 
 def _read_lines(edges: Sequence[object], cards: Sequence[Card]) -> Iterator[Line]:
-    """Yield the lines between cards that exist."""
+    """Yield the lines of the edges of a canvas whose two cards exist."""
     cards_by_id = {card.id: card for card in cards if card.id}
     for edge in edges:
         if not isinstance(edge, dict):
             continue
+
         start = cards_by_id.get(_text_in(edge, "fromNode"))
         end = cards_by_id.get(_text_in(edge, "toNode"))
+
         if start is not None and end is not None:
             yield _line_of(edge, start, end)
 
 
 def _line_of(edge: Mapping[str, Any], start: Card, end: Card) -> Line:
-    """Return the line of an edge between two cards."""
+    """Return the line of an edge. Unless the edge says otherwise, only its end has an arrow."""
     return Line(
         start=start,
         end=end,
@@ -233,7 +253,7 @@ def _text_in(values: Mapping[str, Any], key: str) -> str:
 def _colour_in(values: Mapping[str, Any]) -> str:
     """Return a colour: a number from 1 to 6, `#` and six digits, or "" for anything else."""
     colour = _text_in(values, "color")
-    if colour in _NUMBERED_COLOURS or _OWN_COLOUR.fullmatch(colour):
+    if colour in _NUMBERED_COLOURS or _HEXADECIMAL_COLOUR.fullmatch(colour):
         return colour
     return ""
 
@@ -249,6 +269,10 @@ def _number_in(values: Mapping[str, Any], key: str, default: int, least: int, mo
     value = values.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return default
+    # Only a float may be tested: a large integer raises OverflowError.
     if isinstance(value, float) and math.isnan(value):
         return default
-    return round(min(max(value, least), most))  # the bounds first: infinity has no integer
+
+    # The bounds come before the rounding, because infinity cannot be rounded.
+    bounded = min(max(value, least), most)
+    return round(bounded)

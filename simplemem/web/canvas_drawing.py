@@ -6,20 +6,23 @@ lines, arrowheads and labels are computed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from simplemem.web.canvas import Box, Canvas, Card, Line, Side
 
+# Pixels.
 _MARGIN: Final = 40  # around the cards
 _LABEL_HEIGHT: Final = 30  # of a group, above its box
 _ARROW_LENGTH: Final = 12
 _ARROW_HALF_WIDTH: Final = 6
-_MIN_BEND: Final = 30
-_MAX_BEND: Final = 200
-_MAX_LABEL_CHARACTERS: Final = 120
+# How far the handles of a curve are from its ends.
+_MIN_HANDLE_DISTANCE: Final = 30
+_MAX_HANDLE_DISTANCE: Final = 200
+_MAX_LABEL_CHARACTERS: Final = 120  # beside a line
 
+# The x and y of one step away from a card, for each of its sides. SVG counts y downwards.
 _DIRECTIONS: Final[dict[Side, tuple[int, int]]] = {
     "top": (0, -1),
     "right": (1, 0),
@@ -36,11 +39,12 @@ class Point:
     y: int
 
     def moved(self, side: Side, distance: int) -> Point:
-        """Return the point at a distance in the direction in which a side of a card looks."""
-        across, down = _DIRECTIONS[side]
-        return Point(self.x + across * distance, self.y + down * distance)
+        """Return the point that is `distance` to the top, right, bottom or left of this one."""
+        step_x, step_y = _DIRECTIONS[side]
+        return Point(self.x + step_x * distance, self.y + step_y * distance)
 
     def __str__(self) -> str:
+        """Return the point as the data of an SVG path has it."""
         return f"{self.x} {self.y}"
 
 
@@ -53,7 +57,7 @@ class DrawnLine:
         arrowheads: The triangles at its ends, as the data of one SVG path; "" for none.
         label: The text beside it, or "".
         label_place: The middle of the curve.
-        colour: As that of a card.
+        colour: In the form of `Card.colour`.
     """
 
     path: str
@@ -82,21 +86,20 @@ def draw_canvas(canvas: Canvas) -> Drawing | None:
         return None
 
     return Drawing(
-        area=_area_around(card.box for card in canvas.cards),
+        area=_area_around([card.box for card in canvas.cards]),
         groups=tuple(card for card in canvas.cards if card.kind == "group"),
         lines=tuple(_draw_line(line) for line in canvas.lines),
         cards=tuple(card for card in canvas.cards if card.kind != "group"),
     )
 
 
-def _area_around(boxes: Iterable[Box]) -> Box:
+def _area_around(boxes: Sequence[Box]) -> Box:
     """Return the rectangle around some boxes, with a margin and space for labels of groups."""
-    all_boxes = list(boxes)
-    left = min(box.x for box in all_boxes) - _MARGIN
-    top = min(box.y for box in all_boxes) - _MARGIN - _LABEL_HEIGHT
-    right = max(box.right for box in all_boxes) + _MARGIN
-    bottom = max(box.bottom for box in all_boxes) + _MARGIN
-    return Box(left, top, right - left, bottom - top)
+    left = min(box.x for box in boxes) - _MARGIN
+    top = min(box.y for box in boxes) - _MARGIN - _LABEL_HEIGHT
+    right = max(box.right for box in boxes) + _MARGIN
+    bottom = max(box.bottom for box in boxes) + _MARGIN
+    return Box(left, top, width=right - left, height=bottom - top)
 
 
 def _draw_line(line: Line) -> DrawnLine:
@@ -106,9 +109,9 @@ def _draw_line(line: Line) -> DrawnLine:
     start = _middle_of_side(line.start.box, start_side)
     end = _middle_of_side(line.end.box, end_side)
 
-    bend = _bend_between(start, end)
-    start_handle = start.moved(start_side, bend)
-    end_handle = end.moved(end_side, bend)
+    handle_distance = _handle_distance(start, end)
+    start_handle = start.moved(start_side, handle_distance)
+    end_handle = end.moved(end_side, handle_distance)
 
     arrowheads = ""
     if line.has_start_arrow:
@@ -126,13 +129,14 @@ def _draw_line(line: Line) -> DrawnLine:
 
 
 def _side_towards(box: Box, other: Box) -> Side:
-    """Return the side of a box that looks at another box."""
-    # Twice the distances between the centres, which are all that is compared.
-    across = (other.x + other.right) - (box.x + box.right)
-    down = (other.y + other.bottom) - (box.y + box.bottom)
-    if abs(across) > abs(down):
-        return "right" if across > 0 else "left"
-    return "bottom" if down > 0 else "top"
+    """Return the side of a box that faces the centre of another box."""
+    # Left plus right is twice the centre. Only signs and ratios count, so nothing is halved.
+    distance_x = (other.x + other.right) - (box.x + box.right)
+    distance_y = (other.y + other.bottom) - (box.y + box.bottom)
+
+    if abs(distance_x) > abs(distance_y):
+        return "right" if distance_x > 0 else "left"
+    return "bottom" if distance_y > 0 else "top"
 
 
 def _middle_of_side(box: Box, side: Side) -> Point:
@@ -148,14 +152,14 @@ def _middle_of_side(box: Box, side: Side) -> Point:
     return points[side]
 
 
-def _bend_between(start: Point, end: Point) -> int:
-    """Return how far the handles of a curve are from its ends."""
-    distance = max(abs(start.x - end.x), abs(start.y - end.y))
-    return min(max(distance // 2, _MIN_BEND), _MAX_BEND)
+def _handle_distance(start: Point, end: Point) -> int:
+    """Return how far the handles of a curve are from its ends: half its extent, within bounds."""
+    extent = max(abs(start.x - end.x), abs(start.y - end.y))
+    return min(max(extent // 2, _MIN_HANDLE_DISTANCE), _MAX_HANDLE_DISTANCE)
 
 
 def _middle_of_curve(start: Point, start_handle: Point, end_handle: Point, end: Point) -> Point:
-    """Return the middle of a cubic Bézier curve."""
+    """Return the point of a cubic Bézier curve at the parameter 1/2."""
     x = (start.x + 3 * start_handle.x + 3 * end_handle.x + end.x) // 8
     y = (start.y + 3 * start_handle.y + 3 * end_handle.y + end.y) // 8
     return Point(x, y)
@@ -163,9 +167,9 @@ def _middle_of_curve(start: Point, start_handle: Point, end_handle: Point, end: 
 
 def _arrowhead(tip: Point, side: Side) -> str:
     """Return a triangle that points at a side of a card, as the data of an SVG path."""
-    base = tip.moved(side, _ARROW_LENGTH)
+    base_middle = tip.moved(side, _ARROW_LENGTH)
     is_upright = side in ("top", "bottom")
-    across: Side = "right" if is_upright else "bottom"
-    one_end = base.moved(across, _ARROW_HALF_WIDTH)
-    other_end = base.moved(across, -_ARROW_HALF_WIDTH)
-    return f"M{tip}L{one_end} {other_end}Z"
+    base_direction: Side = "right" if is_upright else "bottom"
+    base_start = base_middle.moved(base_direction, _ARROW_HALF_WIDTH)
+    base_end = base_middle.moved(base_direction, -_ARROW_HALF_WIDTH)
+    return f"M{tip}L{base_start} {base_end}Z"

@@ -1,7 +1,8 @@
 """Shows links to sections in the snippets of a search as rendered notes show them. Pure.
 
-A snippet has a link as it is written, `Note#Heading` or `Note#^block`, without its brackets. The
-text of the note says which words of the snippet are such a link.
+A snippet has `Note#Heading` where a rendered note has `Note › Heading`: the index keeps what is
+within the brackets of a link, but not the brackets. Only the text of the note tells whether such
+words are a link.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Final
 
 from simplemem.web.markdown.addresses import label_of_link
 
-# A link with a label is shown as its label already. Possessive, so that the time stays linear.
+# A link with a label is left out: a snippet has only its label. Possessive, so that the time stays
+# linear.
 _LINK_TO_SECTION: Final = re.compile(r"\[\[([^\[\]|#\n]*+)#([^\[\]|\n]++)\]\]")
+# Within code, the index keeps the brackets.
 _LINK_IN_CODE: Final = r"\[\[[^\[\]\n]*+\]\]"
 
 
@@ -25,35 +28,42 @@ def label_links(snippet: str, text: str) -> str:
     if "#" not in snippet:
         return snippet
 
-    # Only those that the snippet has: a note may have thousands of links.
-    labels = {written: label for written, label in _labels_around_signs(text) if written in snippet}
-    if not labels:
+    # A note may have thousands of links: the pattern has only those that the snippet has.
+    cores = {core for core in _link_cores(text) if core in snippet}
+    if not cores:
         return snippet
 
-    longest_first = sorted(labels, key=len, reverse=True)
-    pattern = "|".join([_LINK_IN_CODE, *map(_pattern_of, longest_first)])
-    return re.sub(pattern, lambda match: labels.get(match[0], match[0]), snippet)
+    # The longest comes first, so that no other core replaces only a part of it. A link in code
+    # comes before all cores: it is found as a whole, and left as it is.
+    longest_first = sorted(cores, key=len, reverse=True)
+    pattern = "|".join([_LINK_IN_CODE, *map(_core_pattern, longest_first)])
+
+    def label(match: re.Match[str]) -> str:
+        if match[0] in cores:
+            return label_of_link(match[0])
+        return match[0]
+
+    return re.sub(pattern, label, snippet)
 
 
-def _labels_around_signs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words around the `#` of each link to a section, with their label.
+def _link_cores(text: str) -> Iterator[str]:
+    """Yield `Notes#First` for each link such as `[[My Notes#First heading]]`.
 
-    Only the last word before the sign and the first one after it are needed: a snippet may begin or
-    end within a link.
+    The last word before the `#` and the first word after it are enough to find the link. A snippet
+    may begin or end within the link, and then has no more of it.
     """
     for link in _LINK_TO_SECTION.finditer(text):
-        words_of_target = link[1].split()
-        words_of_section = link[2].split()
-        if words_of_section:
-            last_word = words_of_target[-1] if words_of_target else ""
-            written = f"{last_word}#{words_of_section[0]}"
-            yield written, label_of_link(written)
+        target_words = link[1].split()
+        section_words = link[2].split()
+        if section_words:
+            last_target_word = target_words[-1] if target_words else ""
+            yield f"{last_target_word}#{section_words[0]}"
 
 
-def _pattern_of(written: str) -> str:
-    """Return the pattern that finds the words around the `#` of a link in a snippet."""
-    pattern = re.escape(written)
-    if written.startswith("#"):
-        # A link within the note may begin as a tag does.
+def _core_pattern(core: str) -> str:
+    """Return the pattern that finds the core of a link in a snippet."""
+    pattern = re.escape(core)
+    if core.startswith("#"):
+        # A link within its own note looks like a tag: `#First` must not match in `#First-aid`.
         return rf"(?<!\w){pattern}(?![\w/-])"
     return pattern

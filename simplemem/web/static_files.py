@@ -32,9 +32,9 @@ _MEDIA_TYPES: Final = {
 # Names of files and folders that begin with a letter, so that none leads out of the folder.
 _NAME: Final = re.compile(r"(?:[a-z][\w-]*/){0,3}[A-Za-z][\w.-]*")
 _PATH: Final = re.compile(rf"(?:/[\w-]+)?/static/{_NAME.pattern}")
-# A document is a frame that draws what a note says. Whoever opens it, it has no origin, reaches
-# nothing, and runs only the scripts that are in it. A server cannot send it any: it refuses
-# requests of foreign origins, and of those without one.
+# A document is a frame that draws the source of a diagram. Even when opened by itself, it has no
+# origin, reaches nothing, and runs only the scripts that are in it. It cannot load scripts from
+# the server, because the server refuses requests without an origin.
 _FRAME_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';"
     " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -102,7 +102,7 @@ def _frame_policy(name: str) -> str:
 def _read_file(name: str) -> bytes:
     """Return the content of a static file. Each file is read once per process.
 
-    A document has the scripts in it that it links to.
+    In a document, each link to a script is replaced by the script itself.
     """
     content = _FOLDER.joinpath(name).read_bytes()
     if not name.endswith(".html"):

@@ -1,4 +1,7 @@
-"""Blocks of code with the language `mermaid`: their source, which `note-diagrams.js` draws."""
+"""Renders blocks of code with the language `mermaid` as the source of a diagram.
+
+The script `note-diagrams.js` draws the diagram. Without it, the page shows the source.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,12 @@ def _render_fence(
     options: OptionsDict,
     environment: Environment,
 ) -> str:
-    """Return the HTML of a block of code. That of a diagram can be scrolled by keyboard."""
+    """Return the HTML of a block of code."""
     token = tokens[position]
-    if token.info.strip().lower() == "mermaid":
-        return f'<pre class="diagram" tabindex="0"><code>{escapeHtml(token.content)}</code></pre>\n'
-    return renderer.fence(tokens, position, options, environment)
+    language = token.info.strip().lower()
+    if language != "mermaid":
+        return renderer.fence(tokens, position, options, environment)
+
+    # `tabindex` allows scrolling a wide source by keyboard.
+    source = escapeHtml(token.content)
+    return f'<pre class="diagram" tabindex="0"><code>{source}</code></pre>\n'
