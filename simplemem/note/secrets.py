@@ -18,7 +18,7 @@ from simplemem.note.words import count_lines
 class Secret(NamedTuple):
     """A part of a text that looks like a secret.
 
-    `shown` is what may be printed in its place: its public beginning and its length.
+    `shown` is its public beginning and its length, such as `ghp_… (40 characters)`.
     """
 
     kind: str
@@ -305,21 +305,28 @@ def _is_secret(value: str, form: str) -> bool:
         return False
 
     if form == "password":
-        is_hash = _HEX.fullmatch(value) is not None
-        return not is_hash and _is_random(value, _MIN_PASSWORD_ENTROPY)
-
+        return _is_labelled_password(value)
     if form == "quoted":
-        is_identifier = value.isalnum() and value.islower()
-        if is_identifier or _NAMES.fullmatch(value) or _WORDS_AND_NUMBERS.fullmatch(value):
-            return False
-        return _is_random(value, _MIN_PASSWORD_ENTROPY)
-
+        return _is_quoted_password(value)
     if form == "prose":
         return _is_password_in_prose(value)
-
-    if form == "token" and (len(value) < _MIN_TOKEN_CHARACTERS or _HEX.fullmatch(value)):
-        return False
+    if form == "token":
+        return _is_token(value)
     return _is_key(value)
+
+
+def _is_labelled_password(value: str) -> bool:
+    """Return whether the value behind `password:` is a password and not the hash of one."""
+    is_hash = _HEX.fullmatch(value) is not None
+    return not is_hash and _is_random(value, _MIN_PASSWORD_ENTROPY)
+
+
+def _is_quoted_password(value: str) -> bool:
+    """Return whether a value in quotation marks is a password: not an identifier or a name."""
+    is_identifier = value.isalnum() and value.islower()
+    if is_identifier or _NAMES.fullmatch(value) or _WORDS_AND_NUMBERS.fullmatch(value):
+        return False
+    return _is_random(value, _MIN_PASSWORD_ENTROPY)
 
 
 def _is_password_in_prose(value: str) -> bool:
@@ -329,6 +336,13 @@ def _is_password_in_prose(value: str) -> bool:
     if not has_lower or not has_upper or _NAMES.fullmatch(value):
         return False
     return _is_random(value, _MIN_PASSWORD_ENTROPY)
+
+
+def _is_token(value: str) -> bool:
+    """Return whether the value behind `token` is a key: long enough, and not a hash."""
+    if len(value) < _MIN_TOKEN_CHARACTERS or _HEX.fullmatch(value):
+        return False
+    return _is_key(value)
 
 
 def _is_key(value: str) -> bool:
