@@ -20,31 +20,37 @@ _LOST_TEXT: Final = "the text is no longer kept"
 
 
 class ChangeTexts:
-    """Reads the texts of changes. Guards the reviews of texts that it made. It is thread-safe."""
+    """Reads the texts of changes. Remembers the latest reviews of texts. It is thread-safe."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
-        """Begin without a review of texts."""
+        """Read texts from `extension`. No review is remembered yet."""
         self._extension = extension
         self._reviews: OrderedDict[tuple[str | None, str | None], TextReview] = OrderedDict()
         self._guard = threading.Lock()
 
     def review_all(self, notes: Sequence[NoteChange]) -> TextReview:
-        """Return what the texts of some notes show: the lines of the first, the warnings of all."""
-        reviews = [self._review(note) for note in notes[:_MAX_NOTES]]
+        """Return what the texts of some notes show: the lines of the first, the warnings of all.
+
+        Only the first 20 notes are compared. There must be at least one.
+        """
+        compared = notes[:_MAX_NOTES]
+        reviews = [self._review(note) for note in compared]
         if len(reviews) == 1:
             return reviews[0]
+
         warnings = [
             f"{note.current_name}: {warning}"
-            for note, review in zip(notes, reviews, strict=False)
+            for note, review in zip(compared, reviews, strict=True)
             for warning in review.warnings
         ]
+        problems = [review.problem for review in reviews if review.problem]
         return TextReview(
             words_added=sum(review.words_added for review in reviews),
             words_removed=sum(review.words_removed for review in reviews),
             lines=reviews[0].lines,
             has_more=True,
             warnings=tuple(warnings),
-            problem=next((review.problem for review in reviews if review.problem), ""),
+            problem=problems[0] if problems else "",
         )
 
     def _review(self, note: NoteChange) -> TextReview:
@@ -57,7 +63,9 @@ class ChangeTexts:
 
         texts = self.read(note)
         if texts.problem:
-            return TextReview(problem=texts.problem)  # the text may be found again
+            # It is not remembered, because the text may be found again.
+            return TextReview(problem=texts.problem)
+
         review = review_texts(texts.old, texts.new)
         with self._guard:
             self._reviews[key] = review
@@ -66,7 +74,10 @@ class ChangeTexts:
         return review
 
     def read(self, note: NoteChange) -> NoteTexts:
-        """Return the texts of a note before and after a change."""
+        """Return the texts of a note before and after a change; a lost text is "".
+
+        The `problem` of the result says if one is lost.
+        """
         paths = (path_of(note.current_name), path_of(note.name))
         old = self._text_of(note.before, paths)
         new = self._text_of(note.after, paths)

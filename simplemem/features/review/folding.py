@@ -33,7 +33,7 @@ _COPIED_BY: Final = "sync"  # the tool of changes that another machine made
 class Operation:
     """One step of the history by an agent: what it did to each note, and why.
 
-    `version` is the id of its first change, and `number` the number of that.
+    `version` and `number` are the id and the number of its first change.
     """
 
     version: str
@@ -123,13 +123,8 @@ class Item:
         """What became of each note, from before the first operation to after the last."""
         if len(self.operations) == 1:
             return self.first.notes
-        first = self.first.notes[0]
-        last = self.last.notes[0]
-        name = last.current_name
-        new_name = name if name != first.name else None
-        return (
-            NoteChange(_joint_op(first, new_name), first.name, new_name, first.before, last.after),
-        )
+        # Several operations are one item only if each of them changed the same single note.
+        return (_join_changes(self.first.notes[0], self.last.notes[0]),)
 
     @property
     def op(self) -> str:
@@ -137,8 +132,10 @@ class Item:
         ops = {note.op for note in self.notes}
         if len(ops) == 1:
             return ops.pop()
-        # The links that a move rewrites are changes of the same operation.
-        return "move" if "move" in ops and ops <= {"move", "update"} else "batch"
+        # A move updates the notes that link to the moved one, in the same operation.
+        if ops == {"move", "update"}:
+            return "move"
+        return "batch"
 
     @property
     def tool(self) -> str:
@@ -198,23 +195,24 @@ class Group:
 
 
 def read_operations(versions: Iterable[Version]) -> list[Operation]:
-    """Return the operations by agents among the changes, which are newest first, oldest first.
+    """Return the operations by agents, oldest first. `versions` are changes, newest first.
 
-    Undos that an agent made are left out, because what they undid is shown as undone; so are
-    proposals, about which people decide otherwise, what was copied from another machine, and texts
-    that were only found after a crash.
+    Left out are undos by agents, because what they undid is shown as undone; proposals, about which
+    people decide elsewhere; changes that were copied from another machine; and texts that were only
+    found after a crash.
     """
     operations = []
     for _, changes in groupby(versions, attrgetter("group")):
-        oldest_first = [change for change in changes if change.op != "recovered"][::-1]
-        if oldest_first and _is_to_be_reviewed(oldest_first[0]):
-            operations.append(_read_operation(oldest_first))
+        group = [change for change in changes if change.op != "recovered"]
+        group.reverse()
+        if group and _is_to_be_reviewed(group[0]):
+            operations.append(_read_operation(group))
     operations.reverse()
     return operations
 
 
 def _is_to_be_reviewed(change: Version) -> bool:
-    """Return whether an agent made a change here, and did not only undo or propose another one."""
+    """Return whether an agent made a change on this machine that is no undo and no proposal."""
     if change.is_by_person or change.op == "undo":
         return False
     return change.tool not in (_COPIED_BY, PROPOSING_TOOL)
@@ -256,7 +254,7 @@ def note_change_of(change: Version) -> NoteChange:
 def group_by_session(
     operations: Iterable[Operation], standing_of: Callable[[Operation], Standing]
 ) -> list[Group]:
-    """Return operations, which are oldest first, by session, the latest session first.
+    """Return operations by session, the latest session first. `operations` are oldest first.
 
     Operations without a session belong together if they have the same author, and none of them is
     more than 30 minutes after the one before.
@@ -266,28 +264,33 @@ def group_by_session(
     for operation in operations:
         key = (operation.who, operation.session)
         group = groups.get(key)
-        if group is not None and not operation.session and is_pause(group.ended, operation.when):
-            finished.append(group)
-            group = None
         if group is None:
-            group = Group(
-                operation.who,
-                operation.session,
-                started=operation.when,
-                ended=operation.when,
-                last_number=operation.number,
-            )
-            groups[key] = group
+            group = _begin_group(operation)
+        elif not operation.session and is_pause(group.ended, operation.when):
+            finished.append(group)
+            group = _begin_group(operation)
         group.add(operation, standing_of(operation))
+        groups[key] = group
 
     finished += groups.values()
     return sorted(finished, key=attrgetter("last_number"), reverse=True)
 
 
-def matching(groups: Iterable[Group], condition: Callable[[Item], bool]) -> Iterator[Group]:
-    """Yield the groups with those items that meet a condition, the newest first.
+def _begin_group(operation: Operation) -> Group:
+    """Return an empty group for the session of an operation, which is the first one in it."""
+    return Group(
+        operation.who,
+        operation.session,
+        started=operation.when,
+        ended=operation.when,
+        last_number=operation.number,
+    )
 
-    Groups without such an item are left out.
+
+def filter_items(groups: Iterable[Group], condition: Callable[[Item], bool]) -> Iterator[Group]:
+    """Yield the groups with only those of their items that meet a condition, newest items first.
+
+    Groups without such an item are left out. The order of the groups stays.
     """
     for group in groups:
         items = [item for item in group.items if condition(item)]
@@ -307,17 +310,17 @@ def is_reason_of_merge(reason: str) -> bool:
 
 
 def find_undone_by_merge(versions: Iterable[Version], undone: Mapping[str, str]) -> dict[str, str]:
-    """Return the operations that a person undid so that later changes stayed, each with the undo.
+    """Return the operations that a person undid so that later changes stayed, each with its undo.
 
-    `versions` are changes, newest first. An undo that is `undone` itself does not count, nor does
-    a change by an agent: an agent could give its own changes such a reason to hide others.
+    `versions` are changes, newest first. An undo that is itself in `undone` does not count. Nor
+    does a change by an agent: it could give its own changes such a reason to hide others.
     """
-    found: dict[str, str] = {}
+    undos: dict[str, str] = {}
     for version in versions:
         match = _UNDOES.fullmatch(version.reason)
         if match and version.is_by_person and version.group not in undone:
-            found.setdefault(match[1], version.group)
-    return found
+            undos.setdefault(match[1], version.group)  # the latest undo, because it comes first
+    return undos
 
 
 def _is_foldable(operation: Operation) -> bool:
@@ -325,11 +328,19 @@ def _is_foldable(operation: Operation) -> bool:
     return len(operation.notes) == 1 and operation.notes[0].op in _FOLDED_OPS
 
 
-def _joint_op(first: NoteChange, new_name: str | None) -> str:
-    """Return what several changes did to a note: created, moved or updated it."""
+def _join_changes(first: NoteChange, last: NoteChange) -> NoteChange:
+    """Return what several changes of a note, from `first` to `last`, did to it together."""
+    new_name = None
+    if last.current_name != first.name:
+        new_name = last.current_name
+
     if first.before is None:
-        return "create"
-    return "update" if new_name is None else "move"
+        op = "create"
+    elif new_name is None:
+        op = "update"
+    else:
+        op = "move"
+    return NoteChange(op, first.name, new_name, first.before, last.after)
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

@@ -52,21 +52,22 @@ def list_groups(
     """Return the operations of a reading as a person has reviewed them, by session."""
 
     def standing_of(operation: Operation) -> Standing:
-        """Return how an operation stands for the person."""
+        """Return whether an operation is undone or kept by the person, and since when."""
         undo = reading.undone.get(operation.version)
-        decided_at = review.decided_at(operation.fingerprints)
         if undo:
             decided_at = reading.times.get(undo, "")
+        else:
+            decided_at = review.decided_at(operation.fingerprints)
         return Standing(undo, decided_at, review.has_kept(operation.fingerprints))
 
     groups = group_by_session(reading.operations, standing_of)
     return Listing(
-        groups,
-        _agents_of(groups),
-        _folders_of(groups),
-        reading,
-        review,
-        edits_by_people(reading.versions, reading.undone),
+        groups=groups,
+        agents=_agents_of(groups),
+        folders=_folders_of(groups),
+        reading=reading,
+        review=review,
+        edits=edits_by_people(reading.versions, reading.undone),
         visits=[*review.visits, *_undos_by(reading.versions, person)],
         is_complete=is_complete,
     )
@@ -91,29 +92,34 @@ def _folders_of(groups: Sequence[Group]) -> tuple[str, ...]:
     folders = set()
     for group in groups:
         for item in group.items:
-            folders |= {note.current_name.rpartition("/")[0] for note in item.notes}
-    return tuple(sorted(folders - {""}))
+            for note in item.notes:
+                folder, _, _ = note.current_name.rpartition("/")
+                folders.add(folder)
+    folders.discard("")
+    return tuple(sorted(folders))
 
 
 @dataclass(frozen=True)
 class ItemConditions:
-    """Which items pass a filter; each condition that the filter does not set is met by all.
+    """What an item must meet to pass a filter. A condition that is "" is met by all items.
 
-    `earliest` is a time in UTC: later changes pass. Whether items are decided does not matter.
+    Changes after the time `after`, in UTC, pass. Whether items are decided does not matter.
     """
 
     agent: str
     folder: str
-    earliest: str
+    after: str
 
     @staticmethod
     def of(conditions: InboxFilter, last_look: str) -> ItemConditions:
-        """Return the conditions of a filter. `last_look` is that of the listing."""
-        return ItemConditions(
-            agent=conditions.agent,
-            folder=conditions.folder.strip("/"),
-            earliest=last_look if conditions.since == LAST_LOOK else "",
-        )
+        """Return the conditions of a filter, except its dates, which the listing has applied.
+
+        `last_look` is that of the listing.
+        """
+        after = ""
+        if conditions.since == LAST_LOOK:
+            after = last_look
+        return ItemConditions(conditions.agent, conditions.folder.strip("/"), after)
 
     def are_met_by(self, item: Item) -> bool:
         """Return whether an item meets all conditions."""
@@ -129,7 +135,7 @@ class ItemConditions:
 
     def _is_late_enough(self, item: Item) -> bool:
         """Return whether the last change of the item was made after the time of the filter."""
-        return not self.earliest or item.last.when > self.earliest
+        return not self.after or item.last.when > self.after
 
 
 def _is_below(folder: str, note: NoteChange) -> bool:

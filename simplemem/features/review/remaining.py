@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from simplemem.note.diff import changed_regions
@@ -11,11 +12,13 @@ _MIN_SHARE: Final = 0.6  # of common words, so that a line counts as corrected a
 
 
 def remaining_text(old: str, new: str, current: str) -> str:
-    """Return the text before a change with those lines of the change that a note still has.
+    """Return the text before a change, with only those parts of the change that are still there.
 
-    `old` and `new` are the texts before and after the change, `current` the note as it is now. A
-    line that the change added and that was corrected since is there as it is now. One that was
-    removed or rewritten is left out; a line that the change removed and that is back stays.
+    `old` and `new` are the texts before and after the change, `current` is the note as it is now.
+
+    - A line that the change added is in the result if the note still has it. If it was corrected
+      since, the result has the corrected line. If it was removed or rewritten, it is left out.
+    - A line that the change removed is in the result only if the note has it again.
     """
     current_lines = set(current.splitlines())
     corrections = _find_corrections(old, new, current)
@@ -29,23 +32,31 @@ def remaining_text(old: str, new: str, current: str) -> str:
         removed = old_lines[region.old_start : region.old_end]
         added = new_lines[region.new_start : region.new_end]
         remaining += [line for line in removed if _content_of(line) in current_lines]
-        for line in added:
-            content = _content_of(line)
-            if content in current_lines:
-                remaining.append(line)
-            elif content in corrections:
-                remaining.append(corrections[content] + line[len(content) :])
+        remaining += _remaining_lines(added, current_lines, corrections)
         position = region.old_end
 
     remaining += old_lines[position:]
     return "".join(remaining)
 
 
-def _find_corrections(old: str, new: str, current: str) -> dict[str, str]:
-    """Return the lines of a change that were corrected since, each with what it is now.
+def _remaining_lines(
+    added: Sequence[str], current_lines: Collection[str], corrections: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the added lines that the note still has; corrected ones as they are now."""
+    for line in added:
+        content = _content_of(line)
+        line_end = line[len(content) :]
+        if content in current_lines:
+            yield line
+        elif content in corrections:
+            yield corrections[content] + line_end
 
-    A line that keeps most of its words counts as corrected. If it is again as it was before the
-    change, it is no line of the change any more.
+
+def _find_corrections(old: str, new: str, current: str) -> dict[str, str]:
+    """Return the lines of a change that were corrected since, each with its text of now.
+
+    A line that keeps most of its words counts as corrected. One that is again as it was before the
+    change does not: nothing of the change is left in it.
     """
     old_lines = set(old.splitlines())
     new_lines = new.splitlines()

@@ -14,8 +14,8 @@ from simplemem.features.review.details import compare_note, find_contradictions,
 from simplemem.features.review.folding import (
     Group,
     Item,
+    filter_items,
     fingerprints_of,
-    matching,
     note_change_of,
     reason_of_merge,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _MAX_LISTINGS: Final = 50  # one per person, that are remembered
 _MAX_COMMENT: Final = 4000  # characters
-_MAX_COUNTED: Final = 300  # items left in which warnings are counted
+_MAX_COUNTED: Final = 300  # open items in which warnings are counted
 
 
 def review_of(store: EnhancedStore) -> ReviewService:
@@ -75,15 +75,16 @@ class ReviewService(FeatureService):
         listing = self._listing(conditions.person, conditions.since)
         last_look = listing.last_look()
         item_conditions = ItemConditions.of(conditions, last_look)
-        groups = list(matching(listing.groups, item_conditions.are_met_by))
+        groups = list(filter_items(listing.groups, item_conditions.are_met_by))
+        open_items = [item for item in _items_of(groups) if item.is_open]
+        with_warnings = self._with_warnings(open_items, listing)
+
         listed = groups
         if conditions.only_unreviewed:
-            listed = list(matching(groups, lambda item: item.is_open))
-        left = [item for item in _items_of(groups) if item.is_open]
-        with_warnings = self._with_warnings(left, listing)
+            listed = list(filter_items(groups, lambda item: item.is_open))
         if conditions.only_with_warnings:
             listed = _only_items(listed, with_warnings)
-            left = with_warnings
+            open_items = with_warnings
 
         entries = list_entries(listed)
         page = page_of(
@@ -94,8 +95,8 @@ class ReviewService(FeatureService):
         )
         return Inbox(
             groups=tuple(self._groups_of(page.entries, listing, last_look)),
-            left=len(left),
-            new=sum(item.last.when > last_look for item in left),
+            left=len(open_items),
+            new=sum(item.last.when > last_look for item in open_items),
             total=len(entries),
             reviewed=sum(_is_reviewed_since(item, last_look) for item in _items_of(groups)),
             warnings=len(with_warnings),
@@ -114,12 +115,13 @@ class ReviewService(FeatureService):
         version among the latest 2,000 operations, or if no agent made it.
         """
         group = self.extension.operation(version)[0].group
-        for item in self.items([group], person):
-            return item
-        raise NotFound(
-            f"{version} is not in the review",
-            hint="The review has the latest changes by agents. The history has all changes.",
-        )
+        items = self.items([group], person)
+        if not items:
+            raise NotFound(
+                f"{version} is not in the review",
+                hint="The review has the latest changes by agents. The history has all changes.",
+            )
+        return items[0]
 
     def items(self, versions: Collection[str], person: str) -> tuple[ReviewItem, ...]:
         """Return the items that contain operations, newest first, as a person has reviewed them.
@@ -136,11 +138,11 @@ class ReviewService(FeatureService):
         )
 
     def neighbours(self, version: str, conditions: InboxFilter) -> OpenNeighbours:
-        """Return which items an inbox lists around one, among those that are still to be reviewed.
+        """Return the open items that an inbox lists directly before and after one item.
 
         `version` is one of `ReviewItem.versions`; the item may be decided already. The page of the
-        filter does not matter. The texts of other items are compared only if the filter asks for
-        warnings. Raises what `inbox` raises.
+        filter does not matter. Texts are compared only if the filter asks for warnings. Raises what
+        `inbox` raises.
         """
         listing = self._listing(conditions.person, conditions.since)
         entries = list_entries(self._open_groups(listing, conditions))
@@ -148,21 +150,22 @@ class ReviewService(FeatureService):
         if place is None:
             return OpenNeighbours(position=0, total=len(entries), previous="", next="")
 
+        # Places fall from the top of the inbox to its end, because later changes come first.
         before = [entry.item.first.version for entry in entries if entry.place > place]
         after = [entry.item.first.version for entry in entries if entry.place < place]
-        is_listed = len(before) + len(after) < len(entries)
-        position = len(before) + 1 if is_listed else 0
-        previous_version = before[-1] if before else ""
-        next_version = after[0] if after else ""
+        is_listed = any(entry.place == place for entry in entries)
         return OpenNeighbours(
-            position=position, total=len(entries), previous=previous_version, next=next_version
+            position=len(before) + 1 if is_listed else 0,
+            total=len(entries),
+            previous=before[-1] if before else "",
+            next=after[0] if after else "",
         )
 
     def _open_groups(self, listing: Listing, conditions: InboxFilter) -> list[Group]:
         """Return the sessions with the items that pass a filter and are still to be reviewed."""
         item_conditions = ItemConditions.of(conditions, listing.last_look())
-        groups = matching(listing.groups, item_conditions.are_met_by)
-        open_groups = list(matching(groups, lambda item: item.is_open))
+        groups = filter_items(listing.groups, item_conditions.are_met_by)
+        open_groups = list(filter_items(groups, lambda item: item.is_open))
         if not conditions.only_with_warnings:
             return open_groups
         with_warnings = self._with_warnings(list(_items_of(open_groups)), listing)
@@ -221,9 +224,9 @@ class ReviewService(FeatureService):
         self._listings[person] = listing
         return listing
 
-    def _with_warnings(self, left: Sequence[Item], listing: Listing) -> list[Item]:
-        """Return those of the latest 300 items left that have a warning."""
-        latest = sorted(left, key=lambda item: item.last.number, reverse=True)[:_MAX_COUNTED]
+    def _with_warnings(self, items: Sequence[Item], listing: Listing) -> list[Item]:
+        """Return those of the latest 300 of some items that have a warning."""
+        latest = sorted(items, key=lambda item: item.last.number, reverse=True)[:_MAX_COUNTED]
         return [item for item in latest if self._state.glance_at(item, listing).text.warnings]
 
     def _groups_of(
@@ -316,12 +319,19 @@ class ReviewService(FeatureService):
         """
         self.extension.must_be_writable()
         results = {}
-        for version in sorted(set(versions), key=_order_of, reverse=True):
-            result = self._undo_one(version, version, author)
-            if not result.is_done:
-                result = self._undo_by_merge(version, author) or result
-            results[version] = result
+        for version in sorted(set(versions), key=_number_of, reverse=True):
+            results[version] = self._undo_or_merge(version, author)
         return tuple(results[version] for version in dict.fromkeys(versions))
+
+    def _undo_or_merge(self, version: str, author: AuthorArgs) -> ActionResult:
+        """Undo an operation as a whole, or else so that later changes stay."""
+        result = self._undo_one(version, version, author)
+        if result.is_done:
+            return result
+        merged = self._undo_by_merge(version, author)
+        if merged is None:
+            return result
+        return merged
 
     def redo(self, version: str, **author: Unpack[AuthorArgs]) -> ActionResult:
         """Undo the undo of an operation. For an item of several, redo its oldest version first.
@@ -356,11 +366,11 @@ class ReviewService(FeatureService):
         return ActionResult(version, is_done=True, what=undone.what)
 
     def _undo_by_merge(self, version: str, author: AuthorArgs) -> ActionResult | None:
-        """Take a change of one text out of the note as it is now, and keep what was changed since.
+        """Remove the change of one note from its current text, and keep what was changed since.
 
-        Returns None if that is not possible: the changes overlap, the note was created, moved or
-        deleted by the operation, or its texts or the note itself are gone; and if an agent asks,
-        because the result would be one more change to review.
+        Returns None if that is not possible: the operation created, moved or deleted the note, or
+        later changes overlap, or the note or its former texts are gone. Returns None for an agent,
+        too, because the result would be one more change to review.
         """
         change = self._only_change_of(version)
         if change is None or author.get("kind") != "human":
@@ -394,9 +404,12 @@ class ReviewService(FeatureService):
         return changes[0] if len(changes) == 1 else None
 
     def _look_up(
-        self, versions: Sequence[str], action: str
+        self, versions: Sequence[str], participle: str
     ) -> tuple[dict[str, tuple[str, ...]], tuple[ActionResult, ...]]:
-        """Return the fingerprints of the operations that exist, and the results for all."""
+        """Return the fingerprints of the operations that exist, and a result for each version.
+
+        `participle`, such as "kept", says in a result what was done.
+        """
         found = {}
         results = []
         for version in dict.fromkeys(versions):
@@ -406,7 +419,7 @@ class ReviewService(FeatureService):
                 results.append(_failure(version, error))
                 continue
             found[version] = fingerprints_of(changes)
-            results.append(ActionResult(version, is_done=True, what=f"{action} {version}"))
+            results.append(ActionResult(version, is_done=True, what=f"{participle} {version}"))
         return found, tuple(results)
 
 
@@ -419,11 +432,11 @@ def _items_of(groups: Iterable[Group]) -> Iterator[Item]:
 def _only_items(groups: Iterable[Group], items: Iterable[Item]) -> list[Group]:
     """Return the groups with those of their items that are among `items`."""
     numbers = {item.last.number for item in items}
-    return list(matching(groups, lambda item: item.last.number in numbers))
+    return list(filter_items(groups, lambda item: item.last.number in numbers))
 
 
 def _place_of(version: str, listing: Listing) -> tuple[int, int] | None:
-    """Return the place of the item that contains an operation; None if there is none."""
+    """Return the place in the inbox of the item that contains an operation; None if none does."""
     for entry in list_entries(listing.groups):
         if version in entry.item.versions:
             return entry.place
@@ -435,7 +448,7 @@ def _is_reviewed_since(item: Item, last_look: str) -> bool:
     return not item.is_open and item.decided_at > last_look
 
 
-def _order_of(version: str) -> int:
+def _number_of(version: str) -> int:
     """Return the number of a version such as "v12"; 0 for another text."""
     digits = version.removeprefix("v")
     return int(digits) if digits.isdecimal() else 0

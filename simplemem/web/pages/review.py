@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -51,19 +51,19 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _PAGE_SIZE: Final = 25
-_MAX_FIELDS: Final = 500  # of a form: a box per item, and what the form itself has
+_MAX_FIELDS: Final = 500  # of a form, which has one field per chosen item and a few of its own
 _MAX_RENDERED_NOTES: Final = 10  # of one item
 _MAX_MESSAGE: Final = 600  # characters
 _MINUTE_LENGTH: Final = len("2026-01-24T09:00")
 _SECOND_LENGTH: Final = len("2026-01-24T09:00:00")
 _VERSION: Final = re.compile(r"v\d{1,12}")
-_DONE: Final = {
+_PARTICIPLES: Final = {  # by action
     "keep": "Kept",
     "undo": "Undone",
     "redo": "Redone",
     "reopen": "To be reviewed again",
 }
-_SINCE: Final = {
+_SINCE_LABELS: Final = {  # by the value of the field `since`
     "": "any time",
     "last look": "my last look",
     "today": "today",
@@ -110,7 +110,7 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
         base_url=base_url(request, view),
         fields=fields,
         is_filtered=any(fields.get(name) for name in _CONDITIONS),
-        since_choices=_SINCE,
+        since_choices=_SINCE_LABELS,
         query_string=_query_string(fields),
         older_page=_page_at(inbox.older, fields),
         newer_page=_page_at(inbox.newer, fields),
@@ -144,7 +144,7 @@ def _list_proposals(store: EnhancedStore) -> Sequence[Proposal]:
 
 
 async def _show_news(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Return the line with the number of changes that are left, which the script updates."""
+    """Return the line with the number of open changes, which the script updates."""
     fields = dict(request.query_params)
     inbox, _ = await ask(view, partial(_read_home, _filter_of(fields, grant)))
     return show_part(view, "review_count.html", inbox=inbox, **_count_values(fields))
@@ -231,7 +231,7 @@ def _read_page(
 async def _render_changes(
     renderer: Renderer, view: VaultView, texts: Sequence[NoteTexts], layout: str
 ) -> list[dict[str, Any]]:
-    """Return the notes of an item, of each its change as HTML; at most ten notes."""
+    """Return the first ten notes of an item, each with its change as HTML."""
     changes = []
     for note in texts[:_MAX_RENDERED_NOTES]:
         html = await renderer.render_change(note.old, note.new, view.vault.prefix, layout)
@@ -257,53 +257,89 @@ class _Outcome(NamedTuple):
     next: str = ""
 
 
+class _ActionForm(NamedTuple):
+    """The fields of the form with which a person acts on items.
+
+    `query_string` is the filter of the inbox, `page` the version of the item from whose page the
+    form came, "" for the inbox. The script asks with `is_from_script` for the items as HTML.
+    """
+
+    action: str
+    versions: list[str]
+    comment: str
+    query_string: str
+    page: str
+    is_from_script: bool
+
+    def filter_fields(self) -> dict[str, str]:
+        """Return the fields of the filter."""
+        return _fields_of(self.query_string)
+
+
+async def _read_action_form(request: Request) -> _ActionForm:
+    """Return the form in the body. Raises HTTPError if there is none, Invalid without a version."""
+    form = await read_form_lists(request, _MAX_FIELDS)
+    return _ActionForm(
+        action=_last_value(form, "action"),
+        versions=_versions_in(form.get("versions", ())),
+        comment=_last_value(form, "text"),
+        query_string=_last_value(form, "back"),
+        page=_last_value(form, "item"),
+        is_from_script=bool(_last_value(form, "part")),
+    )
+
+
 async def _act(request: Request, view: VaultView, grant: Grant) -> Response:
     """Keep, undo, redo, reopen or comment on items, and show what became of it.
 
-    Returns the items for the script if it asks for them (`part`); else redirects as `_way_back`
-    says. Raises HTTPError if the body is no form, Invalid for an unknown action or if nothing was
-    chosen, ReadOnly, and Unavailable if the log is locked.
+    Returns the items as HTML for the script; else redirects to the address that `_next_address`
+    returns. Raises HTTPError if the body is no form, Invalid for an unknown action or if nothing
+    was chosen, ReadOnly, and Unavailable if the log is locked.
     """
-    form = await read_form_lists(request, _MAX_FIELDS)
-    action = _last(form, "action")
-    versions = _versions_in(form.get("versions", ()))
-    comment = _last(form, "text")
+    form = await _read_action_form(request)
     author = author_of(request, grant)
 
     def act() -> _Outcome:
-        from simplemem.features.review.service import review_of
-
-        review = review_of(view.executor.store())
-        before = review.items(versions, grant.name)
-        if action == "comment":
-            results = [review.comment(versions[-1], grant.name, comment)]
-        else:
-            results = _act_on(review, action, versions, author)
-        conditions = _filter_of(_fields_of(_last(form, "back")), grant)
-        shown = [version for item in before for version in item.versions]
-        after = review.items(shown, grant.name)
-        outcome = _Outcome(results, before, after, review.inbox(conditions))
-        if not _last(form, "item") or not _has_decided(action, results, before):
-            return outcome
-        next_version = review.neighbours(versions[-1], conditions).next
-        return outcome._replace(decided=_last(form, "item"), next=next_version)
+        return _perform(form, author, grant, view.executor.store())
 
     outcome = await view.executor.run(act, writes=True)
-    message = _describe_results(action, outcome.results, outcome.before)
-    back = _last(form, "back")
-    if not _last(form, "part"):
-        return RedirectResponse(_way_back(view, form, message, outcome), 303)
+    message = _describe_results(form.action, outcome.results, outcome.before)
+    if not form.is_from_script:
+        return RedirectResponse(_next_address(view, form, message, outcome), 303)
     return show_part(
         view,
         "review_results.html",
         items=outcome.after,
         inbox=outcome.inbox,
-        **_count_values(_fields_of(back)),
+        **_count_values(form.filter_fields()),
         message=message,
         problems={result.version: result for result in outcome.results if not result.is_done},
-        query_string=back,
+        query_string=form.query_string,
         can_write=can_write(view, grant),
     )
+
+
+def _perform(form: _ActionForm, author: AuthorArgs, grant: Grant, store: EnhancedStore) -> _Outcome:
+    """Do what a form asks for, and return what became of it. Raises what `_act` raises."""
+    from simplemem.features.review.service import review_of
+
+    review = review_of(store)
+    before = review.items(form.versions, grant.name)
+    if form.action == "comment":
+        results = [review.comment(form.versions[-1], grant.name, form.comment)]
+    else:
+        results = _act_on(review, form.action, form.versions, author)
+
+    # An undo of one step can divide an item: the versions of its other steps find all parts.
+    versions_before = [version for item in before for version in item.versions]
+    after = review.items(versions_before, grant.name)
+    conditions = _filter_of(form.filter_fields(), grant)
+    outcome = _Outcome(results, before, after, review.inbox(conditions))
+
+    if not form.page or not _has_decided(form.action, results, before):
+        return outcome
+    next_version = review.neighbours(form.versions[-1], conditions).next
+    return outcome._replace(decided=form.page, next=next_version)
 
 
 def _act_on(
@@ -343,34 +379,45 @@ def _describe_results(
     the inbox; what is done with a part of an item counts as steps.
     """
     done = {result.version for result in results if result.is_done}
-    whole_items = [item for item in items if done.issuperset(item.versions)]
-    steps = done.difference(*(item.versions for item in whole_items))
-    sentences = []
-    if done and action == "comment":
-        sentences.append("The comment was added.")
-    elif done:
-        counts = []
-        if whole_items:
-            counts.append(format_count(len(whole_items), "change"))
-        if steps:
-            counts.append(format_count(len(steps), "step"))
-        sentences.append(f"{_DONE[action]}: {' and '.join(counts)}.")
-        if steps and action == "undo":
-            sentences.append("What was undone alone now counts as a change of its own.")
-    refused = [result for result in results if not result.is_done]
-    sentences += [f"{result.version}: {result.error}. {result.hint}" for result in refused]
+    sentences: list[str] = []
+    if done:
+        sentences += _describe_done(action, done, items)
+    for result in results:
+        if not result.is_done:
+            sentences.append(f"{result.version}: {result.error}. {result.hint}")
     return " ".join(sentences).strip()
 
 
-def _way_back(view: VaultView, form: dict[str, list[str]], message: str, outcome: _Outcome) -> str:
-    """Return the address that a form without the script leads to, with what was done.
+def _describe_done(
+    action: str, done: Collection[str], items: Sequence[ReviewItem]
+) -> Iterator[str]:
+    """Yield the sentences about what was done. `done` are the versions, of which there is one."""
+    if action == "comment":
+        yield "The comment was added."
+        return
 
-    From the page of an item, it is that of the next open item if the item is decided, else the same
-    page. From the inbox, and after the last open item, it is the inbox. The filter is kept.
+    whole_items = [item for item in items if set(item.versions).issubset(done)]
+    steps = set(done).difference(*(item.versions for item in whole_items))
+    counts = []
+    if whole_items:
+        counts.append(format_count(len(whole_items), "change"))
+    if steps:
+        counts.append(format_count(len(steps), "step"))
+    yield f"{_PARTICIPLES[action]}: {' and '.join(counts)}."
+
+    if steps and action == "undo":
+        yield "What was undone alone now counts as a change of its own."
+
+
+def _next_address(view: VaultView, form: _ActionForm, message: str, outcome: _Outcome) -> str:
+    """Return the address to show after an action, with the filter and with what was done.
+
+    After a form on the page of an item, it is that page, or the page of the next open item if the
+    item is now decided. After a form in the inbox, or if no open item is left, it is the inbox.
     """
-    fields = _fields_of(_last(form, "back"))
+    fields = form.filter_fields()
     fields["result"] = message[:_MAX_MESSAGE]
-    page = _last(form, "item")
+    page = form.page
     if outcome.decided:
         page = outcome.next
         fields["decided"] = outcome.decided
@@ -428,7 +475,10 @@ def _page_at(position: str | None, fields: Mapping[str, str]) -> str | None:
 
 
 def _name_times(groups: Sequence[InboxGroup]) -> list[str]:
-    """Return the times of sessions for their headings, to the second if others look the same."""
+    """Return the times of sessions for their headings, one per group.
+
+    They are to the minute, and to the second for sessions that would have the same heading.
+    """
     times = [_format_times(group, _MINUTE_LENGTH) for group in groups]
     headings = Counter((group.who, time) for group, time in zip(groups, times, strict=True))
     for position, group in enumerate(groups):
@@ -479,6 +529,6 @@ def _layout_of(request: Request) -> str:
     return "side" if request.query_params.get("layout") == "side" else "inline"
 
 
-def _last(form: Mapping[str, Sequence[str]], name: str) -> str:
+def _last_value(form: Mapping[str, Sequence[str]], name: str) -> str:
     """Return the last value of a field; "" if the form lacks it."""
     return form[name][-1] if name in form else ""
