@@ -1,12 +1,25 @@
 "use strict";
 // Draws one diagram in a frame of its own, which has no access to the page, its cookies or the
-// network. note-diagrams.js sends the source, and gets the height of the drawing or why there is none.
+// network. note-diagrams.js sends the source. It receives the height of the drawing, or the reason
+// why there is none.
 {
   const place = document.getElementById("diagram-place");
   const darkness = matchMedia("(prefers-color-scheme: dark)");
-  // What a note cannot change by a directive in its source.
-  const FIXED = ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdges", "suppressErrorRendering", "theme", "darkMode", "themeCSS", "dompurifyConfig", "layout"];
-  let source = null;
+  // The settings that a directive in the source of a diagram cannot change.
+  const FIXED_SETTINGS = [
+    "secure",
+    "securityLevel",
+    "startOnLoad",
+    "maxTextSize",
+    "maxEdges",
+    "suppressErrorRendering",
+    "theme",
+    "darkMode",
+    "themeCSS",
+    "dompurifyConfig",
+    "layout",
+  ];
+  let source = null; // until the page sends it
 
   async function draw() {
     mermaid.initialize({
@@ -15,31 +28,39 @@
       layout: "dagre", // the only one that is built in
       suppressErrorRendering: true,
       theme: darkness.matches ? "dark" : "default",
-      secure: FIXED,
+      secure: FIXED_SETTINGS,
     });
     try {
       const { svg } = await mermaid.render("diagram", source);
       place.innerHTML = svg; // the policy of this frame lets nothing in it run or be fetched
-      tellHeight();
+      sendHeight();
     } catch (error) {
-      tell({ problem: String(error.message ?? error) });
+      send({ problem: String(error.message ?? error) });
     }
   }
 
-  function tellHeight() {
-    if (place.firstChild) tell({ height: Math.ceil(place.getBoundingClientRect().height) });
+  function sendHeight() {
+    if (!place.firstChild) return; // not drawn yet
+
+    const { height } = place.getBoundingClientRect();
+    send({ height: Math.ceil(height) });
   }
 
-  function tell(message) {
-    parent.postMessage(message, "*"); // the page's origin is unknown here; the messages say nothing
+  // The page's origin is unknown here. Any may be allowed: only the server's pages embed this frame.
+  function send(message) {
+    parent.postMessage(message, "*");
   }
 
+  // The first message of the page has the source. All others are ignored.
   addEventListener("message", (event) => {
-    if (event.source !== parent || source !== null || typeof event.data?.source !== "string") return;
+    const isFromPage = event.source === parent;
+    const isFirst = source === null;
+    if (!isFromPage || !isFirst || typeof event.data?.source !== "string") return;
+
     source = event.data.source;
     darkness.addEventListener("change", draw);
-    new ResizeObserver(tellHeight).observe(place);
+    new ResizeObserver(sendHeight).observe(place);
     draw();
   });
-  tell({ isReady: true });
+  send({ isReady: true });
 }

@@ -1,33 +1,48 @@
 "use strict";
-// Changes as they happen: a message at the edge of the page, and lists and the open note up to date.
-// Other scripts listen to the event "notes-changed" of the document; `detail.names` are the notes.
+// Follows changes as they happen: shows a message at the edge of the page, and keeps lists and the
+// open note up to date. Other scripts listen to the event "notes-changed" of the document:
+// `detail.names` are the notes, or [] if any may have changed.
 {
-  const { root: vault, liveConnection } = document.documentElement.dataset;
-  const openNote = document.querySelector("main").dataset.note;
-  const toast = document.getElementById("news");
-  const MAX_NAMES = 3;
+  const MAX_NAMES = 3; // in the message
   const TOAST_MS = 8000;
-  const { announcesChanges } = document.querySelector("main").dataset; // the page says it itself
+  const REFRESH_DELAY_MS = 200; // several changes in a row are one refresh
+
+  const { root: vault, liveConnection } = document.documentElement.dataset;
+  const main = document.querySelector("main");
+  const openNote = main.dataset.note; // undefined on a page that is not of a note
+  const hasOwnMessages = "announcesChanges" in main.dataset; // such a page needs no toast
+  const toast = document.getElementById("news");
 
   // --- the connection
 
-  // Browsers without shared workers keep a stream per visible tab.
+  // All tabs of a vault share one stream of changes, in a worker (live-connection.js). In browsers
+  // without shared workers, each visible tab has its own.
   function follow() {
-    if (!("SharedWorker" in window)) return followWhileVisible();
+    if (!("SharedWorker" in window)) {
+      followWhileVisible();
+      return;
+    }
+
     const { port } = new SharedWorker(liveConnection, { name: vault });
     port.addEventListener("message", ({ data }) => receive(data.type, data.data));
     port.start();
     addEventListener("pagehide", () => port.postMessage("leave"));
-    addEventListener("pageshow", (event) => event.persisted && location.reload());
+    // A page that the browser kept after "leave" has missed changes.
+    addEventListener("pageshow", (event) => {
+      if (event.persisted) location.reload();
+    });
   }
 
   function followWhileVisible() {
     let changes = null;
     const update = () => {
       changes?.close();
-      changes = document.hidden ? null : new EventSource(`${vault}/api/v1/changes`);
+      changes = null;
+      if (document.hidden) return;
+
+      changes = new EventSource(`${vault}/api/v1/changes`);
       for (const type of ["changed", "missed"]) {
-        changes?.addEventListener(type, (event) => receive(type, JSON.parse(event.data)));
+        changes.addEventListener(type, (event) => receive(type, JSON.parse(event.data)));
       }
     };
     document.addEventListener("visibilitychange", update);
@@ -35,9 +50,10 @@
     update();
   }
 
+  // "missed" means that the server no longer has the changes since the last message.
   function receive(type, data) {
     if (type === "changed") {
-      if (announcesChanges === undefined) showToast(data.names, data.more);
+      if (!hasOwnMessages) showToast(data.names, data.more);
       announce(data.names);
     } else if (type === "missed") {
       announce([]);
@@ -50,31 +66,46 @@
 
   // --- the message
 
+  // `more` is the number of changed notes without a name in `names`.
   function showToast(names, more) {
+    toast.replaceChildren(toastText(names, more), closeButton());
+    toast.hidden = false;
+    hideToastLater();
+  }
+
+  function toastText(names, more) {
     const text = document.createElement("span");
     text.append("Changed: ");
-    for (const [position, name] of names.slice(0, MAX_NAMES).entries()) {
+
+    const shownNames = names.slice(0, MAX_NAMES);
+    for (const [position, name] of shownNames.entries()) {
       if (position > 0) text.append(", ");
       text.append(linkTo(name));
     }
-    const others = names.length + more - Math.min(MAX_NAMES, names.length);
-    if (others > 0) text.append(` and ${others} more`);
 
-    const close = document.createElement("button");
-    close.className = "close";
-    close.textContent = "×";
-    close.ariaLabel = "Close this message";
-    close.addEventListener("click", hideToast);
-    toast.replaceChildren(text, close);
-    toast.hidden = false;
-    hideSoon();
+    const otherCount = names.length - shownNames.length + more;
+    if (otherCount > 0) text.append(` and ${otherCount} more`);
+    return text;
   }
 
-  // While a person points at the message or is in it, it stays.
-  let hiding = 0;
-  function hideSoon() {
-    clearTimeout(hiding);
-    hiding = setTimeout(() => (toast.matches(":hover, :focus-within") ? hideSoon() : hideToast()), TOAST_MS);
+  function closeButton() {
+    const button = document.createElement("button");
+    button.className = "close";
+    button.textContent = "×";
+    button.ariaLabel = "Close this message";
+    button.addEventListener("click", hideToast);
+    return button;
+  }
+
+  // The message stays while it has the pointer or the focus.
+  let toastTimer = 0;
+  function hideToastLater() {
+    clearTimeout(toastTimer);
+    toastTimer = setTimeout(() => {
+      const isInUse = toast.matches(":hover, :focus-within");
+      if (isInUse) hideToastLater();
+      else hideToast();
+    }, TOAST_MS);
   }
 
   function hideToast() {
@@ -95,44 +126,61 @@
 
   // --- what is on the page
 
-  // The parts with `data-live` are taken from a fresh copy of this page. A part in which somebody
-  // works stays as it is. So does a part other than the note whose details are open.
+  // Replaces the parts with `data-live` by those of a fresh copy of this page. A part that is in use
+  // stays as it is.
   async function refresh() {
     const parts = [...document.querySelectorAll("[data-live]")].filter((part) => !isInUse(part));
     if (parts.length === 0) return;
 
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
+
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts) {
       const copy = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
+      // The fetch took time, in which the reader may have begun to use the part.
       if (copy && !isInUse(part)) replacePart(part, document.adoptNode(copy));
     }
   }
 
-  // The keyboard stays on the link or summary on which it was, and the page where it is scrolled to.
+  // Replaces a part by its copy. Open details, the focus and the scroll position stay.
   function replacePart(part, copy) {
     const top = window.scrollY;
     const focused = part.contains(document.activeElement) ? document.activeElement : null;
-    const details = nameDetails(part);
-    const copiedDetails = nameDetails(copy);
-    for (const [name, { open }] of details) {
-      if (copiedDetails.has(name)) copiedDetails.get(name).open = open;
-    }
-    part.replaceWith(copy);
 
-    if (focused?.matches("summary")) {
-      const [name] = [...details].find(([, element]) => element === focused.parentElement);
-      copiedDetails.get(name)?.querySelector("summary").focus({ preventScroll: true });
-    } else if (focused?.hasAttribute("href")) {
-      const address = focused.getAttribute("href");
-      const link = [...copy.querySelectorAll("a")].find((other) => other.getAttribute("href") === address);
-      link?.focus({ preventScroll: true });
+    copyOpenDetails(part, copy);
+    part.replaceWith(copy);
+    if (focused !== null) {
+      const counterpart = findCounterpart(focused, part, copy);
+      counterpart?.focus({ preventScroll: true });
     }
+
     scrollTo({ top, behavior: "instant" });
   }
 
-  // Returns the details of a part by their summary, and by their place among those with the same.
+  function copyOpenDetails(part, copy) {
+    const copiedDetails = nameDetails(copy);
+    for (const [name, { open }] of nameDetails(part)) {
+      if (copiedDetails.has(name)) copiedDetails.get(name).open = open;
+    }
+  }
+
+  // Returns the element of a copy that corresponds to a summary or a link of a part, if there is one.
+  function findCounterpart(element, part, copy) {
+    if (element.matches("summary")) {
+      const [name] = [...nameDetails(part)].find(([, details]) => details === element.parentElement);
+      return nameDetails(copy).get(name)?.querySelector("summary");
+    }
+    if (element.hasAttribute("href")) {
+      const address = element.getAttribute("href");
+      const links = [...copy.querySelectorAll("a")];
+      return links.find((link) => link.getAttribute("href") === address);
+    }
+    return undefined;
+  }
+
+  // Returns a map of the details of a part. The name of each is its summary, after the number of
+  // details before it that have the same summary.
   function nameDetails(part) {
     const counts = new Map();
     const named = new Map();
@@ -145,6 +193,8 @@
     return named;
   }
 
+  // Returns whether somebody types in a part, or has opened details in it. Of the note, only details
+  // with a form count, because those of its text are opened again in the copy.
   function isInUse(part) {
     const details = part.dataset.live === "note" ? "details[open]:has(form)" : "details[open]";
     return part.querySelector(`${details}, input:focus, textarea:focus, [contenteditable]:focus`) !== null;
@@ -154,8 +204,9 @@
   document.addEventListener("notes-changed", ({ detail: { names } }) => {
     const isElsewhere = openNote !== undefined && names.length > 0 && !names.includes(openNote);
     if (isElsewhere) return;
+
     clearTimeout(refreshTimer);
-    refreshTimer = setTimeout(refresh, 200);
+    refreshTimer = setTimeout(refresh, REFRESH_DELAY_MS);
   });
 
   follow();

@@ -1,6 +1,7 @@
 "use strict";
 // Draws the Mermaid diagrams of a note when they come near the viewport, each in a frame that can do
-// nothing but draw. Without this script, and where a diagram cannot be drawn, its source is shown.
+// nothing but draw (diagram-frame.js). Without this script, and if a diagram cannot be drawn, the
+// page shows its source.
 {
   const MAX_SOURCE = 50_000; // characters; mermaid refuses more
   const MAX_HEIGHT = 6_000; // pixels; the frame scrolls beyond
@@ -19,8 +20,11 @@
   function startFrame(source) {
     watcher.unobserve(source);
     if (source.textContent.length > MAX_SOURCE) {
-      return showReason(source, `its source is longer than ${MAX_SOURCE.toLocaleString("en")} characters`);
+      const limit = MAX_SOURCE.toLocaleString("en");
+      showReason(source, `its source is longer than ${limit} characters`);
+      return;
     }
+
     const frame = document.createElement("iframe");
     frame.className = "diagram";
     frame.title = "Diagram";
@@ -30,24 +34,34 @@
     source.before(frame);
   }
 
+  function findFrame(frameWindow) {
+    const frames = [...document.querySelectorAll("iframe.diagram")];
+    return frames.find((frame) => frame.contentWindow === frameWindow);
+  }
+
+  // A frame says that it is ready, then the height of its drawing or why there is none.
   addEventListener("message", ({ source: sender, data }) => {
-    const frame = [...document.querySelectorAll("iframe.diagram")].find((one) => one.contentWindow === sender);
+    const frame = findFrame(sender);
     if (!frame || typeof data !== "object" || data === null) return;
+
     const source = sources.get(frame);
     if (data.isReady === true) {
       sender.postMessage({ source: source.textContent }, "*"); // the frame has no origin to name
     } else if (Number.isFinite(data.height)) {
       frame.height = Math.min(Math.max(data.height, 1), MAX_HEIGHT);
-      fold(source, frame);
+      foldSource(source, frame);
     } else if (typeof data.problem === "string") {
       frame.remove();
-      showReason(source, data.problem.split("\n")[0].slice(0, MAX_REASON));
+      const [firstLine] = data.problem.split("\n");
+      showReason(source, firstLine.slice(0, MAX_REASON));
     }
   });
 
-  // The source of a diagram that is drawn stays available, for screen readers too.
-  function fold(source, frame) {
+  // Puts the source of a drawn diagram into closed details: it stays available, also to screen
+  // readers. A frame sends its height again with each change of its width.
+  function foldSource(source, frame) {
     if (frame.classList.contains("drawn")) return;
+
     frame.classList.add("drawn");
     const details = document.createElement("details");
     const summary = document.createElement("summary");
@@ -63,7 +77,8 @@
     source.before(message);
   }
 
-  function prepare() {
+  // Watches the sources that are new on the page.
+  function watchSources() {
     for (const source of document.querySelectorAll("pre.diagram:not([data-watched])")) {
       source.dataset.watched = "";
       watcher.observe(source);
@@ -71,6 +86,6 @@
   }
 
   // Parts of a long note follow later, and a change of the note replaces its text.
-  new MutationObserver(prepare).observe(document.body, { childList: true, subtree: true });
-  prepare();
+  new MutationObserver(watchSources).observe(document.body, { childList: true, subtree: true });
+  watchSources();
 }

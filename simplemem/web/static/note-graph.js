@@ -1,14 +1,15 @@
 "use strict";
-// Draws the notes around a note once the section "Graph" comes into view. They are laid out at once,
-// without motion, and a click opens one. Without this script, the section is a link to the graph.
+// Draws the notes around a note once the section "Graph" comes into view. The drawing does not move,
+// and a click opens a note. Without this script, the section is a link to the graph.
+// A note is a number here: its position in `names`. The open note is 0.
 {
   const MAX_LABEL_LENGTH = 16; // characters; a longer one does not fit beside a note at the edge
   const FIRST_DISTANCE = 60; // from the note in the centre, before the layout
 
   let drawing = null; // the element with the canvas
   let view = null; // made when the drawing comes into view
-  let names = [];
-  let loading = new AbortController();
+  let names = []; // of the notes in the drawing
+  let loading = new AbortController(); // stops a loading that a newer one replaces
 
   const watcher = new IntersectionObserver(
     (entries) => {
@@ -19,7 +20,8 @@
     { rootMargin: "100px" },
   );
 
-  // Fetches the drawing's script and its notes. What cannot be drawn is hidden; its link stays.
+  // Fetches the script that draws, and the notes. If one of them cannot be fetched, the drawing is
+  // hidden, and the link to the graph stays.
   async function load() {
     loading.abort();
     loading = new AbortController();
@@ -31,19 +33,22 @@
     } catch (error) {
       if (signal.aborted) return; // the note has changed
       drawing.hidden = true;
-      if (!(error instanceof TypeError)) throw error;
+      const isFailedFetch = error instanceof TypeError;
+      if (!isFailedFetch) throw error;
     }
   }
 
   async function readGraph(signal) {
+    const { root } = document.documentElement.dataset;
     const { note } = document.querySelector("main").dataset;
     const query = new URLSearchParams({ note, depth: 1 });
-    const answer = await fetch(`${document.documentElement.dataset.root}/graph/data?${query}`, { signal });
+    const answer = await fetch(`${root}/graph/data?${query}`, { signal });
+    // The same type as that of a fetch without an answer.
     if (!answer.ok) throw new TypeError(`the graph cannot be read: ${answer.status}`);
     return answer.json();
   }
 
-  // Returns where the notes are in the end.
+  // Returns the positions of the notes when the layout has come to rest: x and y of each in turn.
   function layOut(graph) {
     const layout = new Worker(drawing.dataset.layout);
     layout.postMessage({
@@ -73,10 +78,12 @@
 
   function show(graph, positions) {
     names = graph.names;
+    const labels = names.map((name, note) => shorten(graph.titles[note] || lastPart(name)));
+
     drawing.hidden = names.length === 1; // for example if only excluded notes are linked
     view ??= makeView();
     view.show({
-      labels: names.map((name, note) => shorten(graph.titles[note] || lastPart(name))),
+      labels,
       links: Uint32Array.from(graph.links),
       similar: [],
       groups: names.map(() => 0),
@@ -86,7 +93,7 @@
   }
 
   function makeView() {
-    const made = new window.GraphView(drawing.querySelector("canvas"), {
+    const graphView = new window.GraphView(drawing.querySelector("canvas"), {
       onSelect: open,
       onOpen: open,
       onHold: () => {},
@@ -94,13 +101,14 @@
       coveredHeight: () => 0,
       needsCtrlToZoom: true,
     });
-    window.graphView = made; // for the tests
-    return made;
+    window.graphView = graphView; // for the tests
+    return graphView;
   }
 
-  // Opens a note, unless it is the open one, which is the first, or -1 for a click beside all notes.
+  // Opens the page of a note. `note` is -1 for a click beside all notes.
   function open(note) {
-    if (note > 0) location.assign(noteUrl(names[note]));
+    const isOtherNote = note > 0;
+    if (isOtherNote) location.assign(noteUrl(names[note]));
   }
 
   function lastPart(name) {
@@ -108,19 +116,23 @@
   }
 
   function shorten(label) {
-    return label.length > MAX_LABEL_LENGTH ? `${label.slice(0, MAX_LABEL_LENGTH - 1)}…` : label;
+    if (label.length <= MAX_LABEL_LENGTH) return label;
+    return `${label.slice(0, MAX_LABEL_LENGTH - 1)}…`;
   }
 
-  // A note is marked in the drawing while its link in a list has the keyboard or the mouse.
+  // Marks a note in the drawing while its link in a list has the focus or the pointer. For any other
+  // element there is no such name, and -1 removes the mark.
   function markLinked({ target }) {
     const link = target.closest("a[data-note]");
     view?.hover(names.indexOf(link?.dataset.note));
   }
 
-  // A change of the note replaces all that is shown of it. Its drawing is put back and drawn again.
+  // When the note changes, live.js replaces all of it, and so the place of the drawing is new. A
+  // drawing with a view is put back there and drawn again. Else the new place becomes the drawing.
   function prepare() {
     const place = document.querySelector(".local-graph");
     if (!place || place === drawing) return;
+
     if (view) {
       place.replaceWith(drawing);
       load();

@@ -1,5 +1,5 @@
 "use strict";
-// The parts of a long note, one after another as the reader gets to them. Without this script,
+// Loads the parts of a long note, one after another as the reader gets to them. Without this script,
 // "Next part" is a link.
 {
   const watcher = new IntersectionObserver(
@@ -11,26 +11,27 @@
     { rootMargin: "1200px" },
   );
 
-  // The next part takes the place of the link to it.
+  // Replaces the link to the next part by that part.
   async function loadPart(place) {
     watcher.unobserve(place);
+
     const address = new URL(place.querySelector("a").href);
     address.searchParams.set("only", "text");
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
 
     const part = document.createElement("template");
-    part.innerHTML = await answer.text(); // made by the server, where all that notes say is escaped
+    part.innerHTML = await answer.text(); // the server has escaped the text of the note
     part.content.querySelector("[data-part=previous]")?.remove();
     place.replaceWith(part.content);
-    prepare();
+    watchNextPart();
   }
 
-  function prepare() {
+  function watchNextPart() {
     for (const place of document.querySelectorAll("[data-part=next]")) watcher.observe(place);
   }
 
-  // A change of the note replaces the whole of it.
-  new MutationObserver(prepare).observe(document.body, { childList: true });
-  prepare();
+  // When the note changes, live.js replaces all of it, and it ends with such a link again.
+  new MutationObserver(watchNextPart).observe(document.body, { childList: true });
+  watchNextPart();
 }
