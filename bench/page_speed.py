@@ -28,7 +28,7 @@ REQUESTS = 15
 TOKEN = "a-token-of-the-benchmark"
 PAGES = {
     "home and review": ("/", 30),
-    "review, all changes": ("/?show=all&page=20", 30),
+    "review, all changes": ("/?show=all&at=500-500", 30),
     "note": ("/note/folder%2040/Note%20100", 25),
     "first part of 11 MB": ("/note/Long", 1000),
     "next part of 11 MB": ("/note/Long?part=3&only=text", 100),

@@ -287,6 +287,12 @@ def _begin_group(operation: Operation) -> Group:
     )
 
 
+def items_of(groups: Iterable[Group]) -> Iterator[Item]:
+    """Yield the items of some groups, in their order."""
+    for group in groups:
+        yield from group.items
+
+
 def filter_items(groups: Iterable[Group], condition: Callable[[Item], bool]) -> Iterator[Group]:
     """Yield the groups with only those of their items that meet a condition, newest items first.
 

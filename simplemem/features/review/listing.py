@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,11 +39,6 @@ class Listing(NamedTuple):
     def last_look(self) -> str:
         """Return when the last visit of the person ended; "" if this is the first one."""
         return find_last_look(self.visits, format_log_time(datetime.now(UTC)))
-
-    def items(self) -> Iterator[Item]:
-        """Yield the items of all groups."""
-        for group in self.groups:
-            yield from group.items
 
 
 def list_groups(

@@ -16,6 +16,7 @@ from simplemem.features.review.folding import (
     Item,
     filter_items,
     fingerprints_of,
+    items_of,
     note_change_of,
     reason_of_merge,
 )
@@ -74,18 +75,18 @@ class ReviewService(FeatureService):
         """
         listing = self._listing(conditions.person, conditions.since)
         last_look = listing.last_look()
-        item_conditions = ItemConditions.of(conditions, last_look)
-        groups = list(filter_items(listing.groups, item_conditions.are_met_by))
-        open_items = [item for item in _items_of(groups) if item.is_open]
-        with_warnings = self._with_warnings(open_items, listing)
+        groups = _matching_groups(listing, conditions)
+        open_groups = _open_groups(groups)
+        with_warnings = self._with_warnings(open_groups, listing)
 
         listed = groups
         if conditions.only_unreviewed:
-            listed = list(filter_items(groups, lambda item: item.is_open))
+            listed = open_groups
         if conditions.only_with_warnings:
-            listed = _only_items(listed, with_warnings)
-            open_items = with_warnings
+            open_groups = _only_items(open_groups, with_warnings)
+            listed = open_groups
 
+        open_items = list(items_of(open_groups))
         entries = list_entries(listed)
         page = page_of(
             entries,
@@ -98,7 +99,7 @@ class ReviewService(FeatureService):
             left=len(open_items),
             new=sum(item.last.when > last_look for item in open_items),
             total=len(entries),
-            reviewed=sum(_is_reviewed_since(item, last_look) for item in _items_of(groups)),
+            reviewed=sum(_is_reviewed_since(item, last_look) for item in items_of(groups)),
             warnings=len(with_warnings),
             newer=page.newer,
             older=page.older,
@@ -133,7 +134,7 @@ class ReviewService(FeatureService):
         last_look = listing.last_look()
         return tuple(
             self._review_item(item, listing, last_look)
-            for item in listing.items()
+            for item in items_of(listing.groups)
             if not wanted.isdisjoint(item.versions)
         )
 
@@ -145,7 +146,11 @@ class ReviewService(FeatureService):
         `inbox` raises.
         """
         listing = self._listing(conditions.person, conditions.since)
-        entries = list_entries(self._open_groups(listing, conditions))
+        open_groups = _open_groups(_matching_groups(listing, conditions))
+        if conditions.only_with_warnings:
+            open_groups = _only_items(open_groups, self._with_warnings(open_groups, listing))
+
+        entries = list_entries(open_groups)
         place = _place_of(version, listing)
         if place is None:
             return OpenNeighbours(position=0, total=len(entries), previous="", next="")
@@ -160,16 +165,6 @@ class ReviewService(FeatureService):
             previous=before[-1] if before else "",
             next=after[0] if after else "",
         )
-
-    def _open_groups(self, listing: Listing, conditions: InboxFilter) -> list[Group]:
-        """Return the sessions with the items that pass a filter and are still to be reviewed."""
-        item_conditions = ItemConditions.of(conditions, listing.last_look())
-        groups = filter_items(listing.groups, item_conditions.are_met_by)
-        open_groups = list(filter_items(groups, lambda item: item.is_open))
-        if not conditions.only_with_warnings:
-            return open_groups
-        with_warnings = self._with_warnings(list(_items_of(open_groups)), listing)
-        return _only_items(open_groups, with_warnings)
 
     def details(self, version: str, person: str) -> ItemDetails:
         """Return an item with its texts, similar notes and possible contradictions.
@@ -224,9 +219,10 @@ class ReviewService(FeatureService):
         self._listings[person] = listing
         return listing
 
-    def _with_warnings(self, items: Sequence[Item], listing: Listing) -> list[Item]:
-        """Return those of the latest 300 of some items that have a warning."""
-        latest = sorted(items, key=lambda item: item.last.number, reverse=True)[:_MAX_COUNTED]
+    def _with_warnings(self, groups: Sequence[Group], listing: Listing) -> list[Item]:
+        """Return those of the latest 300 items of some groups that have a warning."""
+        newest_first = sorted(items_of(groups), key=lambda item: item.last.number, reverse=True)
+        latest = newest_first[:_MAX_COUNTED]
         return [item for item in latest if self._state.glance_at(item, listing).text.warnings]
 
     def _groups_of(
@@ -423,10 +419,15 @@ class ReviewService(FeatureService):
         return found, tuple(results)
 
 
-def _items_of(groups: Iterable[Group]) -> Iterator[Item]:
-    """Yield the items of some groups."""
-    for group in groups:
-        yield from group.items
+def _matching_groups(listing: Listing, conditions: InboxFilter) -> list[Group]:
+    """Return the sessions with the items that pass a filter, whether they are decided or not."""
+    item_conditions = ItemConditions.of(conditions, listing.last_look())
+    return list(filter_items(listing.groups, item_conditions.are_met_by))
+
+
+def _open_groups(groups: Iterable[Group]) -> list[Group]:
+    """Return the sessions with their items that are still to be reviewed."""
+    return list(filter_items(groups, lambda item: item.is_open))
 
 
 def _only_items(groups: Iterable[Group], items: Iterable[Item]) -> list[Group]:
