@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -136,6 +137,13 @@ def _read_home(conditions: InboxFilter, store: EnhancedStore) -> tuple[Inbox, bo
     return inbox, has_notes
 
 
+def _read_counts(conditions: InboxFilter, store: EnhancedStore) -> Inbox:
+    """Return the inbox with only its first item: its other numbers are those of the whole list."""
+    from simplemem.features.review.service import review_of
+
+    return review_of(store).inbox(replace(conditions, limit=1, whole_sessions=False))
+
+
 def _list_proposals(store: EnhancedStore) -> Sequence[Proposal]:
     """Return the proposals of agents that nobody has decided about."""
     from simplemem.features.proposals.service import proposals_of
@@ -146,7 +154,7 @@ def _list_proposals(store: EnhancedStore) -> Sequence[Proposal]:
 async def _show_news(request: Request, view: VaultView, grant: Grant) -> Response:
     """Return the line with the number of open changes, which the script updates."""
     fields = dict(request.query_params)
-    inbox, _ = await ask(view, partial(_read_home, _filter_of(fields, grant)))
+    inbox = await ask(view, partial(_read_counts, _filter_of(fields, grant)))
     return show_part(view, "review_count.html", inbox=inbox, **_count_values(fields))
 
 
@@ -245,6 +253,8 @@ async def _render_changes(
 class _Outcome(NamedTuple):
     """What became of an action: the items before and after it, and what is left to review.
 
+    `inbox` has the numbers that the script shows, and is None for a form without the script.
+
     If it decided about the item of the page from which the form came, `decided` is that item, and
     `next` the open item after it; each is "" if there is none.
     """
@@ -252,7 +262,7 @@ class _Outcome(NamedTuple):
     results: Sequence[ActionResult]
     before: Sequence[ReviewItem]
     after: Sequence[ReviewItem]
-    inbox: Inbox
+    inbox: Inbox | None = None
     decided: str = ""
     next: str = ""
 
@@ -334,7 +344,9 @@ def _perform(form: _ActionForm, author: AuthorArgs, grant: Grant, store: Enhance
     versions_before = [version for item in before for version in item.versions]
     after = review.items(versions_before, grant.name)
     conditions = _filter_of(form.filter_fields(), grant)
-    outcome = _Outcome(results, before, after, review.inbox(conditions))
+    outcome = _Outcome(results, before, after)
+    if form.is_from_script:
+        outcome = outcome._replace(inbox=_read_counts(conditions, store))
 
     if not form.page or not _has_decided(form.action, results, before):
         return outcome
@@ -503,8 +515,8 @@ def _version_of(fields: Mapping[str, str], name: str) -> str:
 def _version_in(request: Request) -> str:
     """Return the version in the path of a request. Raises Invalid if it is none."""
     version: str = request.path_params["version"]
-    [checked] = _versions_in([version])
-    return checked
+    _check_version(version)
+    return version
 
 
 def _versions_in(values: Collection[str]) -> list[str]:
@@ -516,12 +528,17 @@ def _versions_in(values: Collection[str]) -> list[str]:
     if not versions:
         raise Invalid("no change was selected", hint="Select a change, then choose an action.")
     for version in versions:
-        if not _VERSION.fullmatch(version):
-            raise Invalid(
-                f"{version[:20]!r} is not a version",
-                hint="Versions look like v12. The history lists them.",
-            )
+        _check_version(version)
     return versions
+
+
+def _check_version(version: str) -> None:
+    """Raise Invalid if a text is no version."""
+    if not _VERSION.fullmatch(version):
+        raise Invalid(
+            f"{version[:20]!r} is not a version",
+            hint="Versions look like v12. The history lists them.",
+        )
 
 
 def _layout_of(request: Request) -> str:

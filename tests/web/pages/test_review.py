@@ -93,6 +93,13 @@ def test_two_people_review_for_themselves(serve: Callable[..., Served]) -> None:
     assert "olaf" in page and "&lt;b&gt;Which&lt;/b&gt; oak?" in page
 
 
+def test_an_address_of_no_version_is_refused(serve: Callable[..., Served]) -> None:
+    browser = Browser(serve())
+    for path in ("v1%20v2", "%20", "latest"):
+        for part in ("", "/change", "/details"):
+            assert browser.get(f"/review/{path}{part}").status == 400
+
+
 def test_who_may_only_read_sees_changes_without_buttons(serve: Callable[..., Served]) -> None:
     server = serve()
     server.tool("create_memory", name="plan", content="Plant an oak.")
