@@ -19,8 +19,8 @@ class InboxFilter(Value):
     history, `folder` a folder of the vault, and `since` a date, a version or `LAST_LOOK`; "" stands
     for all. With `only_unreviewed`, what the person has kept and what is undone is left out; with
     `only_with_warnings`, also what has no warning. `position` is `Inbox.newer` or `Inbox.older` of
-    another page; "" stands for the first one. With `whole_sessions`, a page has more items than
-    `limit` if it would cut a session in two, up to four times as many.
+    another page; "" stands for the first one. With `whole_sessions`, a page cuts no session in two:
+    it has fewer items than `limit`, but at least half as many, or up to four times as many.
     """
 
     person: str

@@ -49,14 +49,15 @@ def page_of(
     A text that is no position counts as "".
     """
     start = _start_of(entries, position)
-    end = min(start + limit, len(entries))
-    newer_start = max(0, start - limit)
-    if whole_sessions:
-        end = _end_of_session(entries, start, end, limit)
-        newer_start = _start_of_session(entries, newer_start, start, limit)
+    end = _end_of_page(entries, start, limit, whole_sessions=whole_sessions)
 
-    older = _position_before(entries, end) if end < len(entries) else None
-    newer = _position_before(entries, newer_start) if start > 0 else None
+    newer = None
+    if start > 0:
+        newer_start = _start_of_page_before(entries, start, limit, whole_sessions=whole_sessions)
+        newer = _position_before(entries, newer_start)
+    older = None
+    if end < len(entries):
+        older = _position_before(entries, end)
     return PageOfItems(entries[start:end], newer, older)
 
 
@@ -77,17 +78,50 @@ def _position_before(entries: Sequence[Entry], index: int) -> str:
     return f"{group_number}-{item_number}"
 
 
-def _end_of_session(entries: Sequence[Entry], start: int, end: int, limit: int) -> int:
-    """Return the end of a page with the rest of its last session, unless that is very large."""
-    last = min(start + _MAX_FACTOR * limit, len(entries))
-    while 0 < end < last and entries[end].group is entries[end - 1].group:
-        end += 1
-    return end
+def _start_of_page_before(
+    entries: Sequence[Entry], index: int, limit: int, *, whole_sessions: bool
+) -> int:
+    """Return the start of the page that ends at an index, if pages are counted from the first.
+
+    If none ends there, because items have left the list, returns the start of the page with the
+    entry before the index.
+    """
+    start = 0
+    while True:
+        end = _end_of_page(entries, start, limit, whole_sessions=whole_sessions)
+        if end >= index:
+            return start
+        start = end
 
 
-def _start_of_session(entries: Sequence[Entry], start: int, end: int, limit: int) -> int:
-    """Return the start of a page with the rest of its first session, unless that is very large."""
-    first = max(0, end - _MAX_FACTOR * limit)
-    while start > first and entries[start].group is entries[start - 1].group:
+def _end_of_page(entries: Sequence[Entry], start: int, limit: int, *, whole_sessions: bool) -> int:
+    """Return the end of the page that begins at an index.
+
+    A session that would be cut is left to the next page if this one is at least half full without
+    it. Otherwise the page is longer than the limit, but at most four times as long.
+    """
+    end = min(start + limit, len(entries))
+    if not whole_sessions:
+        return end
+
+    session_start, session_end = _session_across(entries, end)
+    if session_start - start >= limit / 2:
+        return session_start
+    return min(session_end, start + _MAX_FACTOR * limit)
+
+
+def _session_across(entries: Sequence[Entry], index: int) -> tuple[int, int]:
+    """Return the start and the end of the session that a cut at an index would divide.
+
+    Both are the index itself if the cut is between two sessions.
+    """
+    start = end = index
+    if not 0 < index < len(entries) or entries[index - 1].group is not entries[index].group:
+        return start, end
+
+    group = entries[index].group
+    while start > 0 and entries[start - 1].group is group:
         start -= 1
-    return start
+    while end < len(entries) and entries[end].group is group:
+        end += 1
+    return start, end

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from simplemem.errors import Invalid, NotFound, Proposed, ReadOnly
 from simplemem.features.proposals.service import proposals_of
-from simplemem.features.review.inbox import LAST_LOOK, InboxFilter, ReviewItem
+from simplemem.features.review.inbox import LAST_LOOK, Inbox, InboxFilter, ReviewItem
 from simplemem.features.review.service import ReviewService, review_of
 from simplemem.models import AuthorArgs
 from simplemem.settings.loading import load_settings
@@ -335,23 +337,52 @@ def test_the_inbox_has_pages(plain_store: EnhancedStore, review: ReviewService) 
     assert names_of(review, older) == ["Note 1", "Note 0"]
 
 
-def test_a_page_of_whole_sessions_cuts_none_in_two(
-    plain_store: EnhancedStore, review: ReviewService
-) -> None:
-    for session in ("one", "two", "three"):
-        for number in range(3):
-            author: AuthorArgs = {**CLAUDE, "session": session}
-            plain_store.create(f"{session} {number}", "Text", **author)
-    conditions = InboxFilter(person="ida", limit=2, whole_sessions=True)
+def pages_of(review: ReviewService, conditions: InboxFilter) -> list[Inbox]:
+    """Return the pages of an inbox, from the first to the last."""
     pages = []
     position: str | None = ""
     while position is not None:
         page = review.inbox(replace(conditions, position=position))
         pages.append(page)
         position = page.older
-    assert [[len(group.items) for group in page.groups] for page in pages] == [[3], [3], [3]]
-    assert pages[0].newer is None and pages[1].newer == ""
-    assert pages[2].newer == pages[0].older
+    return pages
+
+
+def create_sessions(store: EnhancedStore, sizes: Sequence[int]) -> None:
+    """Create notes in sessions, each with one of the numbers of changes."""
+    for session, size in enumerate(sizes):
+        author: AuthorArgs = {**CLAUDE, "session": f"session {session}"}
+        for number in range(size):
+            store.create(f"Note {number} of {session}", "Text", **author)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "sizes_on_pages"),
+    [
+        pytest.param((3, 3, 3), 2, [[3], [3], [3]], id="larger than a page"),
+        pytest.param((3, 3, 3), 4, [[3], [3], [3]], id="more than half a page"),
+        pytest.param((1, 4, 1), 4, [[1, 4], [1]], id="less than half a page before"),
+        pytest.param((2, 2, 2), 4, [[2, 2], [2]], id="exactly a page"),
+        pytest.param((9, 1), 2, [[1], [8], [1]], id="larger than four pages"),
+    ],
+)
+def test_a_page_of_whole_sessions_cuts_none_in_two(
+    plain_store: EnhancedStore,
+    review: ReviewService,
+    sizes: Sequence[int],
+    limit: int,
+    sizes_on_pages: list[list[int]],
+) -> None:
+    create_sessions(plain_store, sizes)
+    conditions = InboxFilter(person="ida", limit=limit, whole_sessions=True)
+    pages = pages_of(review, conditions)
+    assert [[len(group.items) for group in page.groups] for page in pages] == sizes_on_pages
+
+    # The links to newer changes lead back to the pages that were seen.
+    assert pages[0].newer is None
+    for before, after in pairwise(pages):
+        assert after.newer is not None
+        assert review.inbox(replace(conditions, position=after.newer)).groups == before.groups
 
 
 def test_any_version_of_an_item_finds_it(plain_store: EnhancedStore, review: ReviewService) -> None:
