@@ -4,8 +4,9 @@
 
 makes the vault in a temporary folder, serves it in a process of its own, waits until the server is
 ready and idle, and prints a table. The first request of each page, which loads modules, is not
-counted; each figure is the median and the worst of the rest. The budgets: 30 ms for the home page and the review, 25 ms for a note, 100 ms for
-a search, 1 s for the graph and the first part of a long note, 100 ms for its next parts.
+counted; each figure is the median and the worst of the rest. The budgets: 30 ms for the home page
+and the review, 25 ms for a note, 100 ms for a search, 1 s for the graph and the first part of a
+long note, 100 ms for its next parts.
 """
 
 from __future__ import annotations
