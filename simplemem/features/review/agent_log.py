@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from simplemem.store import ExtensionAPI, Version
 
 MAX_OPERATIONS: Final = 2000  # the latest ones, by agents and by people
+_MAX_CHANGES_OF_NOTE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,15 @@ class AgentLog:
         Raises NotFound for an unknown version and Invalid for what is no date.
         """
         return self._reading_of(self._extension.changes(since=date, limit=MAX_OPERATIONS))
+
+    def read_note(self, path: str) -> LogReading:
+        """Return what the log has of one note: its latest 50 changes.
+
+        Changes that may be older than the latest 2,000 operations are left out.
+        """
+        oldest = self._extension.last_version() - MAX_OPERATIONS
+        changes = self._extension.changes_of(path, _MAX_CHANGES_OF_NOTE)
+        return self._reading_of([change for change in changes if change.number > oldest])
 
     def _is_same_log(self, newest: Version) -> bool:
         """Return whether the log still has the change that was the newest: it was not replaced."""

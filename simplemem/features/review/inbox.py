@@ -212,6 +212,13 @@ class Inbox(Value):
     is_complete: bool
 
 
+class OpenChange(Value):
+    """The latest change of a note that a person still has to review: its version, and by whom."""
+
+    version: str
+    who: str
+
+
 class OpenNeighbours(Value):
     """Where an item stands among those of an inbox that the person still has to review.
 

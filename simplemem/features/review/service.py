@@ -28,6 +28,7 @@ from simplemem.features.review.inbox import (
     InboxGroup,
     ItemDetails,
     NoteTexts,
+    OpenChange,
     OpenNeighbours,
     ReviewItem,
 )
@@ -37,6 +38,7 @@ from simplemem.features.review.paging import Entry, list_entries, page_of
 from simplemem.features.review.state import ReviewLog
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
+from simplemem.note.names import path_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore, Version
@@ -165,6 +167,20 @@ class ReviewService(FeatureService):
             previous=before[-1] if before else "",
             next=after[0] if after else "",
         )
+
+    def latest_open_change(self, name: str, person: str) -> OpenChange | None:
+        """Return the latest change of a note by an agent that a person has to review.
+
+        `name` is the whole name of the note. Returns None if there is none among the latest 50
+        changes of the note. No texts are compared, so this is quick.
+        """
+        reading = self._agent_log.read_note(path_of(name))
+        review = self._log.review_of(person)
+        for operation in reversed(reading.operations):
+            is_undone = operation.version in reading.undone
+            if not is_undone and not review.has_kept(operation.fingerprints):
+                return OpenChange(operation.version, operation.who)
+        return None
 
     def details(self, version: str, person: str) -> ItemDetails:
         """Return an item with its texts, similar notes and possible contradictions.

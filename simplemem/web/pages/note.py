@@ -27,6 +27,7 @@ from simplemem.web.tokens import Grant
 from simplemem.web.vault_view import VaultView
 
 if TYPE_CHECKING:
+    from simplemem.features.review.inbox import OpenChange
     from simplemem.models import Backlink, HistoryEntry, Memory
     from simplemem.store import EnhancedStore
 
@@ -45,12 +46,14 @@ class _Wish:
     """What a request asks to see of a note.
 
     Attributes:
+        person: Who asks.
         part: The number of the part of a long note.
         has_authors: Whether to show who wrote each block.
         is_text_only: Whether the page has the other parts already, and only needs this text.
         can_create: Whether the reader may create notes.
     """
 
+    person: str
     part: int
     has_authors: bool
     is_text_only: bool
@@ -67,6 +70,7 @@ class _NotePage:
     properties: Mapping[str, Sequence[PropertyValue]]
     backlinks: Sequence[Backlink] = ()
     versions: Sequence[HistoryEntry] = ()
+    open_change: OpenChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ async def _show_note(
     """
     name = request.path_params["name"]
     prefix = view.vault.prefix
-    wish = _read_wish(request, can_create=can_write(view, grant))
+    wish = _read_wish(request, grant.name, can_create=can_write(view, grant))
     if wish.is_text_only:
         text_part = await ask(view, lambda store: _read_text_part(store, name, wish))
         html = await _render(renderer, prefix, text_part.part, text_part.context)
@@ -129,6 +133,7 @@ async def _show_note(
         related_notes=related[:_MAX_RELATED_NOTES],
         properties=page.properties,
         versions=page.versions,
+        open_change=page.open_change,
         actions=actions_of(view, grant, page.note),
     )
 
@@ -141,12 +146,13 @@ async def _render(renderer: Renderer, prefix: str, part: Part, context: NoteCont
     return await renderer.render(text, prefix, context)
 
 
-def _read_wish(request: Request, *, can_create: bool) -> _Wish:
-    """Return what a request asks to see. A part that is no number is the first one."""
+def _read_wish(request: Request, person: str, *, can_create: bool) -> _Wish:
+    """Return what a request by a person asks to see. A part that is no number is the first one."""
     query = request.query_params
     part = query.get("part", "")
     is_number = part.isascii() and part.isdigit() and len(part) < 10
     return _Wish(
+        person=person,
         part=int(part) if is_number else 1,
         has_authors=query.get("blame") == "1",
         is_text_only=query.get("only") == "text",
@@ -156,6 +162,8 @@ def _read_wish(request: Request, *, can_create: bool) -> _Wish:
 
 def _read_note(store: EnhancedStore, name: str, prefix: str, wish: _Wish) -> _NotePage:
     """Return what a request asks to see of a note. Runs in a thread."""
+    from simplemem.features.review.service import review_of
+
     note = store.read(name)
     body = _read_body(note)
     part = part_of(body.text, wish.part)
@@ -171,7 +179,8 @@ def _read_note(store: EnhancedStore, name: str, prefix: str, wish: _Wish) -> _No
     backlinks = store.backlinks(note.name, limit=_MAX_BACKLINKS)
     versions = store.history(note.name, limit=_MAX_VERSIONS_OF_NOTE)
     properties = property_rows(note.frontmatter, context, prefix)
-    return _NotePage(note, part, context, properties, backlinks, versions)
+    open_change = review_of(store).latest_open_change(note.name, wish.person)
+    return _NotePage(note, part, context, properties, backlinks, versions, open_change)
 
 
 def _read_text_part(store: EnhancedStore, name: str, wish: _Wish) -> _TextPart:

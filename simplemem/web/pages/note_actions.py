@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError, Unreadable
 from simplemem.note.names import path_of
 from simplemem.web.markdown.addresses import edit_url, link_of
 from simplemem.web.pages.edit import check_vault_is_writable, refusal_messages, write
@@ -122,8 +122,7 @@ async def _move_page(
 
     Raises NotFound, Ambiguous and ReadOnly.
     """
-    check_vault_is_writable(view)
-    note, linking_notes = await ask(view, lambda store: read_with_links(store, name))
+    note, linking_notes = await _ask_about_note(view, name)
     if new_name == name:
         # The address may have a short name, and the form is to begin with the full one.
         new_name = note.name
@@ -140,7 +139,20 @@ async def _move_page(
     )
 
 
-def read_with_links(store: EnhancedStore, name: str) -> tuple[Memory, Sequence[Backlink]]:
+async def _ask_about_note(view: VaultView, name: str) -> tuple[Memory, Sequence[Backlink]]:
+    """Return a note that is to be moved or deleted, and up to 200 notes that link to it.
+
+    Raises ReadOnly if the settings allow no changes of the note, NotFound and Ambiguous.
+    """
+    check_vault_is_writable(view)
+    note, linking_notes = await ask(view, lambda store: _read_with_links(store, name))
+    reason = read_only_reason(view, [note.name])
+    if reason:
+        raise ReadOnly(f"{note.name} may not be changed", hint=reason)
+    return note, linking_notes
+
+
+def _read_with_links(store: EnhancedStore, name: str) -> tuple[Memory, Sequence[Backlink]]:
     """Return a note, and up to 200 notes that link to it."""
     note = store.read(name)
     linking_notes = store.backlinks(note.name, limit=_MAX_LINKING_NOTES, kinds=("link",))
@@ -164,10 +176,11 @@ async def _move(request: Request, view: VaultView, grant: Grant) -> Response:
 
 
 async def _show_delete(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Ask whether a note is to be deleted, and say which links will lead nowhere."""
-    check_vault_is_writable(view)
-    name = request.path_params["name"]
-    note, linking_notes = await ask(view, lambda store: read_with_links(store, name))
+    """Ask whether a note is to be deleted, and say which links will lead nowhere.
+
+    Raises NotFound, Ambiguous and ReadOnly.
+    """
+    note, linking_notes = await _ask_about_note(view, request.path_params["name"])
     return show_page(
         view, grant, "delete.html", f"Delete {note.name}", note=note, linking_notes=linking_notes
     )

@@ -72,7 +72,7 @@ _SINCE_LABELS: Final = {  # by the value of the field `since`
     "7 days ago": "a week ago",
 }
 _CONDITIONS: Final = ("agent", "folder", "since", "show")
-_FILTERS: Final = (*_CONDITIONS, "at")
+_KEPT_FIELDS: Final = (*_CONDITIONS, "at", "layout")  # in the addresses that a page leads to
 
 
 def routes(page: PageRoutes, renderer: Renderer) -> list[Route]:
@@ -172,6 +172,7 @@ async def _show_item(
     conditions = _filter_of(fields, grant)
     details, neighbours = await ask(view, partial(_read_page, _version_in(request), conditions))
     layout = _layout_of(request)
+    other_layout = "inline" if layout == "side" else "side"
     return show_page(
         view,
         grant,
@@ -181,6 +182,7 @@ async def _show_item(
         details=details,
         changes=await _render_changes(renderer, view, details.texts, layout),
         layout=layout,
+        other_layout_query=_query_string({**fields, "layout": other_layout}),
         neighbours=neighbours,
         query_string=_query_string(fields),
         message=fields.get("result", "")[:_MAX_MESSAGE],
@@ -461,13 +463,13 @@ def _filter_of(fields: Mapping[str, str], grant: Grant) -> InboxFilter:
 
 def _query_string(fields: Mapping[str, str]) -> str:
     """Return the fields of a filter as the query of an address."""
-    return urlencode({name: fields[name] for name in _FILTERS if fields.get(name)})
+    return urlencode({name: fields[name] for name in _KEPT_FIELDS if fields.get(name)})
 
 
 def _fields_of(query_string: str) -> dict[str, str]:
     """Return the fields of a filter from the query of an address."""
     fields = parse_qs(query_string[:_MAX_MESSAGE])
-    return {name: fields[name][-1] for name in _FILTERS if name in fields}
+    return {name: fields[name][-1] for name in _KEPT_FIELDS if name in fields}
 
 
 def _count_values(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -8,13 +8,13 @@ let changes = null;
 function connect() {
   changes = new EventSource(`${self.name}/api/v1/changes`);
   for (const type of ["changed", "missed"]) {
-    changes.addEventListener(type, (event) => tell({ type, data: JSON.parse(event.data) }));
+    changes.addEventListener(type, (event) => broadcast({ type, data: JSON.parse(event.data) }));
   }
-  changes.addEventListener("open", () => tell({ type: "open" }));
-  changes.addEventListener("error", () => tell({ type: "lost" }));
+  changes.addEventListener("open", () => broadcast({ type: "open" }));
+  changes.addEventListener("error", () => broadcast({ type: "lost" }));
 }
 
-function tell(message) {
+function broadcast(message) {
   for (const port of ports) port.postMessage(message);
 }
 

@@ -12,7 +12,13 @@ import pytest
 
 from simplemem.errors import Invalid, NotFound, Proposed, ReadOnly
 from simplemem.features.proposals.service import proposals_of
-from simplemem.features.review.inbox import LAST_LOOK, Inbox, InboxFilter, ReviewItem
+from simplemem.features.review.inbox import (
+    LAST_LOOK,
+    Inbox,
+    InboxFilter,
+    OpenChange,
+    ReviewItem,
+)
 from simplemem.features.review.service import ReviewService, review_of
 from simplemem.models import AuthorArgs
 from simplemem.settings.loading import load_settings
@@ -383,6 +389,31 @@ def test_a_page_of_whole_sessions_cuts_none_in_two(
     for before, after in pairwise(pages):
         assert after.newer is not None
         assert review.inbox(replace(conditions, position=after.newer)).groups == before.groups
+
+
+def test_the_latest_open_change_of_a_note_is_one_that_an_agent_made_and_nobody_decided(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    def open_version(name: str = "Note") -> str | None:
+        change = review.latest_open_change(name, "ida")
+        return change and change.version
+
+    plain_store.create("Note", "Alpha", **PERSON)
+    assert open_version() is None
+    first = plain_store.update("Note", append="Beta", **CLAUDE)
+    second = plain_store.update("Note", append="Gamma", **CURSOR)
+    plain_store.update("Note", edits=[{"old": "Alpha", "new": "Omega"}], **PERSON)
+    assert open_version() == second.version
+
+    [undone] = review.undo([second.version], **PERSON)
+    assert undone.what.endswith("and kept later changes")
+    assert open_version() == first.version
+    review.keep([first.version], "ida")
+    assert open_version() is None
+    assert review.latest_open_change("Note", "olaf") == OpenChange(first.version, CLAUDE["who"])
+
+    moved = plain_store.move("Note", "Other", **CLAUDE)
+    assert open_version("Other") == moved.version
 
 
 def test_any_version_of_an_item_finds_it(plain_store: EnhancedStore, review: ReviewService) -> None:

@@ -28,6 +28,9 @@ def test_a_read_only_note_has_no_buttons_that_change_it_but_the_reason(
         assert REASON in page, path
         assert not [button for button in CHANGES if button in page], path
     assert ">Keep<" in browser.get(f"/review/{version}").body.decode()
+    for path in ("/move/archive/old", "/delete/old"):
+        answer = browser.get(path)
+        assert answer.status == 403 and REASON in answer.body.decode(), path
     page = browser.get("/edit/archive/old").body.decode()
     assert REASON in page
     assert "readonly>" in page and ">Save<" not in page

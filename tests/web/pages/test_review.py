@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -138,6 +139,59 @@ def test_the_page_of_an_item_shows_the_rendered_change_inline_and_side_by_side(
     assert "80 instead of 443" in page
     side = text_of(browser, f"/review/{version}?layout=side")
     assert side.count('class="sides"') >= 2 and "Show inline" in side
+
+
+def test_a_change_shown_side_by_side_stays_so_after_an_action(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    for name in ("one", "two"):
+        server.tool("create_memory", name=name, content="Text.")
+    browser = Browser(server)
+    version = versions_of(text_of(browser), "two")
+    page = text_of(browser, f"/review/{version}?layout=side")
+    back = re.search(r'name="back" value="([^"]*)"', page)[1]  # type: ignore[index]
+
+    fields = {"versions": version, "item": version, "back": back}
+    answer = browser.post("/review", action="comment", text="Good.", **fields)
+    assert 'class="sides"' in text_of(browser, answer.headers["location"])
+    answer = browser.post("/review", action="keep", **fields)
+    next_page = text_of(browser, answer.headers["location"])
+    assert 'class="sides"' in next_page and ">one</a></h1>" in next_page
+    inline = re.search(r'href="(\?[^"]*)">Show inline', next_page)[1]  # type: ignore[index]
+    assert 'class="sides"' not in text_of(browser, f"/review/{version}{unescape(inline)}")
+
+
+def test_each_step_of_an_item_leads_to_what_it_changed(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.tool("create_memory", name="plan", content="Plant an oak.")
+    server.tool("update_memory", name="plan", append="Water it.")
+    browser = Browser(server)
+    page = text_of(browser)
+    for version in versions_of(page, "plan").split():
+        assert f'href="/history/plan#{version}"' in page
+        assert f'id="{version}"' in text_of(browser, "/history/plan")
+
+
+def test_a_note_says_that_a_change_by_an_agent_is_not_reviewed_until_it_is(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    server.tool("create_memory", name="plan", content="Plant an oak.")
+    server.tool("update_memory", name="plan", append="Water it.")
+    ida = Browser(server, server.new_token("ida", "--write"))
+    olaf = Browser(server, server.new_token("olaf", "--write"))
+    versions = versions_of(text_of(ida), "plan")
+    latest = versions.split()[-1]
+    link = f'<a href="/review/{latest}">Changed by '
+    assert link in text_of(ida, "/note/plan")
+
+    ida.post("/review", action="keep", versions=versions)
+    assert "not reviewed by you" not in text_of(ida, "/note/plan")
+    assert link in text_of(olaf, "/note/plan")
+    olaf.post("/review", action="undo", versions=latest)
+    first = versions.split()[0]
+    assert f'<a href="/review/{first}">Changed by ' in text_of(olaf, "/note/plan")
 
 
 def test_a_move_says_from_where_to_where(serve: Callable[..., Served]) -> None:
