@@ -16,15 +16,28 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from simplemem.errors import Conflict, Invalid, NotFound, ReadOnly, SimplememError, Unreadable
+from simplemem.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    ReadOnly,
+    SimplememError,
+    TooLong,
+    Unreadable,
+)
 from simplemem.note.line_ends import restore_line_ends, text_for_form
+from simplemem.note.names import check_name, path_of
 from simplemem.note.words import format_count
 from simplemem.web.markdown.addresses import edit_url, link_of
+from simplemem.web.markdown.context import NoteContext
+from simplemem.web.markdown.parts import MAX_CHARACTERS
+from simplemem.web.note_context import read_context
 from simplemem.web.pages.completion import list_folders
 from simplemem.web.pages.page_routes import PageRoutes
 from simplemem.web.pages.responses import (
     ask,
     author_of,
+    can_write,
     page_of_server,
     read_form,
     read_only_reason,
@@ -156,7 +169,7 @@ async def _take_edit(
     way_back = page_of_server(view, form.get("return", ""))
     draft = Draft(name, form.get("text", ""), form.get("if_sha256", ""), way_back)
     if form.get("action") == "preview":
-        html = await _render_preview(renderer, view, draft.typed)
+        html = await _render_preview(renderer, view, grant, name, draft.typed)
         return _editor_page(view, grant, draft, preview=html)
 
     author = author_of(request, grant)
@@ -355,7 +368,7 @@ async def _take_new(
         typed=form.get("text", ""),
     )
     if form.get("action") == "preview":
-        html = await _render_preview(renderer, view, new_note.typed)
+        html = await _render_preview(renderer, view, grant, new_note.name, new_note.typed)
         return await _new_page(view, grant, new_note, preview=html)
 
     author = author_of(request, grant)
@@ -427,19 +440,42 @@ async def _new_page(
 
 
 async def _show_preview(
-    renderer: Renderer, request: Request, view: VaultView, _grant: Grant
+    renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Return the HTML of a text that is not saved, which the script shows beside the editor."""
+    """Return the HTML of a text that is not saved, which the script shows below the editor."""
     form = await read_form(request)
-    html = await _render_preview(renderer, view, form.get("text", ""))
+    html = await _render_preview(renderer, view, grant, form.get("name", ""), form.get("text", ""))
     return show_part(view, "preview.html", html=html)
 
 
-async def _render_preview(renderer: Renderer, view: VaultView, typed: str) -> str:
-    """Return the HTML of a text that somebody typed, without its properties."""
+async def _render_preview(
+    renderer: Renderer, view: VaultView, grant: Grant, name: str, typed: str
+) -> str:
+    """Return the HTML of a text that somebody typed for a note, without its properties.
+
+    It has the links and embeds that the page of the note will have. There need not be such a note.
+    """
     # Imported here, because it loads YAML, which would slow down the start of every server.
     from simplemem.note.header import read_header
 
     text = text_for_form(typed)
-    body = text[read_header(text).body_start :]
-    return await renderer.render(body, view.vault.prefix)
+    body = text[read_header(text).body_start :][:MAX_CHARACTERS]
+
+    def read_links_and_embeds(store: EnhancedStore) -> NoteContext:
+        store.extension.prepare(vectors=False)
+        path = _path_for_links(name)
+        return read_context(store, path, body, can_create=can_write(view, grant))
+
+    context = await ask(view, read_links_and_embeds)
+    return await renderer.render(body, view.vault.prefix, context)
+
+
+def _path_for_links(name: str) -> str:
+    """Return the path that a note with a name has, from which its links lead.
+
+    Returns "", which is at the top of the vault, if no note can have the name.
+    """
+    try:
+        return path_of(check_name(name))
+    except (Invalid, TooLong):
+        return ""

@@ -203,7 +203,7 @@ function startEditing(form) {
     const answer = await fetch(`${base}/preview`, {
       method: "POST",
       headers: { Accept: "text/html" },
-      body: new URLSearchParams({ text: field.value }),
+      body: new URLSearchParams({ name: form.dataset.draft, text: field.value }),
     }).catch(() => null);
     if (answer?.ok) preview.innerHTML = await answer.text(); // the server escapes all that a note contains
   }

@@ -105,6 +105,21 @@ def test_wikilinks_and_tags_are_completed(server: Served, open_page: OpenPage) -
     expect(page.locator("#editor-status")).to_have_text("Saved.")
 
 
+def test_the_preview_looks_like_the_note(server: Served, open_page: OpenPage, vault: Path) -> None:
+    (vault / "Plan.md").write_text("> [!warning] Mind the gap\n\n[[Nowhere]]\n")
+    page = open_editor(open_page(server), server)
+    page.get_by_role("button", name="Preview").click()
+    preview = page.locator("#preview")
+    expect(preview.get_by_role("link", name="Nowhere")).to_have_css(
+        "text-decoration-style", "dashed"
+    )
+    colour = "callout => getComputedStyle(callout).borderLeftColor"
+    colour_in_preview = preview.locator(".callout").evaluate(colour)
+
+    page.goto(address(server, "/note/Plan"))
+    assert page.locator(".callout").evaluate(colour) == colour_in_preview
+
+
 def test_the_preview_follows_what_is_typed(server: Served, open_page: OpenPage) -> None:
     page = open_editor(open_page(server), server)
     page.get_by_role("button", name="Preview").click()

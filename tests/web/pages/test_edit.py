@@ -126,6 +126,20 @@ def test_a_note_with_broken_properties_can_only_be_read(server: Served, vault: P
     assert b'action="/tag/' not in browser.get("/note/Broken").body
 
 
+@pytest.mark.parametrize("name", ["birds/Plan", "Nothing yet", "", "../../Plan", "a\0b", "C:\\x"])
+def test_a_preview_has_the_links_and_embeds_of_the_note(
+    server: Served, vault: Path, name: str
+) -> None:
+    (vault / "birds").mkdir()
+    (vault / "birds/Plan.md").write_text("# Plan\n")
+    (vault / "birds/Heron.md").write_text("# Heron\n\nIt *waits*.\n")
+    text = "---\ntype: plan\n---\n[[Heron]], [[Nowhere]].\n\n![[Heron]]\n"
+    page = Browser(server).post("/preview", name=name, text=text).body.decode()
+    assert '<a href="/note/birds/Heron" class="wikilink">Heron</a>' in page
+    assert "unresolved" in page and "<em>waits</em>" in page
+    assert "type: plan" not in page
+
+
 def test_a_hostile_text_is_escaped_in_every_form(server: Served, vault: Path) -> None:
     text = "</textarea><script>alert(1)</script>\n"
     (vault / "Evil.md").write_text(text)
