@@ -22,22 +22,50 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _IMPORTED = [
     "anyio._backends._asyncio",
+    "encodings.idna",
+    "encodings.utf_8_sig",
+    "frontmatter",
+    "jinja2",
     "jwt",
+    "mmap",
     "numpy",
+    "numpy.ma",
+    "resource",
+    "rich.console",
+    "rich.table",
     "simplemem.cli.app",
+    "simplemem.cli.command",
     "simplemem.cli.local",
+    "simplemem.cli.output",
     "simplemem.cli.serve",
     "simplemem.cli.served",
     "simplemem.cli.server_start",
+    "simplemem.features.graph.note_graph_service",
+    "simplemem.features.proposals.service",
+    "simplemem.features.review.inbox",
+    "simplemem.features.review.service",
+    "simplemem.index.terms.integrity",
+    "simplemem.index.terms.merging",
+    "simplemem.index.terms.reader",
+    "simplemem.index.terms.similar",
+    "simplemem.note.instructions",
+    "simplemem.note.invisible",
+    "simplemem.note.name_matching",
+    "simplemem.note.word_diff",
+    "simplemem.search.spelling",
+    "simplemem.search.times",
+    "simplemem.server.calls",
+    "simplemem.server.local",
+    "simplemem.server.resources",
+    "simplemem.server.serve",
+    "simplemem.server.stdio_transport",
+    "simplemem.store",
     "simplemem.tools.core",
     "simplemem.web.oauth",
     "simplemem.web.serve",
-    "simplemem.server.local",
-    "simplemem.server.serve",
-    "simplemem.server.calls",
-    "simplemem.server.resources",
-    "simplemem.store",
+    "simsimd",
     "uvicorn.lifespan.on",
+    "yaml",
 ]
 
 
@@ -51,6 +79,7 @@ def main(channel: socket.socket) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     _make_models()
+    _compile_templates()
     gc.collect()
     gc.freeze()
 
@@ -87,6 +116,15 @@ def _make_models() -> None:
         for tool in choose_tools(profile):
             tool.listing()
             _ = tool.model
+
+
+def _compile_templates() -> None:
+    """Compile the templates of the web pages, which a server otherwise does for the first page."""
+    from simplemem.web.templating import _environment
+
+    environment = _environment()
+    for template in environment.list_templates():
+        environment.get_template(template)
 
 
 def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:
