@@ -135,7 +135,7 @@ def test_a_question_of_any_text_is_no_error(tmp_path: Path) -> None:
     ]
     with EnhancedStore(tmp_path, PLAIN) as store:
         store.create("a", "The plum and the pear: multi-agent 38.101 C++ foo/bar.")
-        for _ in range(rounds(400, 60_000)):
+        for _ in range(rounds(150, 60_000)):
             question = luck.choice(["", " "]).join(
                 luck.choice(words) for _ in range(luck.randint(1, 12))
             )

@@ -96,6 +96,7 @@ def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
 
 @pytest.mark.parametrize("profile", built_in_profiles().values(), ids=lambda profile: profile.name)
 def test_every_tool_says_what_it_is(profile: Profile) -> None:
+    checked = set[str]()
     for tool in choose_tools(profile):
         shown = tool.listing()
         hints = shown["annotations"]
@@ -105,7 +106,10 @@ def test_every_tool_says_what_it_is(profile: Profile) -> None:
         assert shown["title"] and 0 < len(shown["description"]) < 300
         assert "$ref" not in json.dumps(shown["inputSchema"])
         for schema in filter(None, (shown["inputSchema"], shown.get("outputSchema"), tool.output)):
-            jsonschema.Draft202012Validator.check_schema(schema)
+            written = json.dumps(schema)
+            if written not in checked:  # many tools have the same answers
+                checked.add(written)
+                jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
 
 

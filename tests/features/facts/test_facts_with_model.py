@@ -31,10 +31,17 @@ Model = Callable[[dict[str, Any]], Any]
 
 
 @contextmanager
-def asking(vault: Path, model: Any) -> Iterator[tuple[EnhancedStore, ChatService]]:
+def asking(
+    vault: Path, model: Any, timeout_seconds: float = 5
+) -> Iterator[tuple[EnhancedStore, ChatService]]:
     """A store with a model, and its service; the model says to each task what it is to, or nothing about anything."""
     with ChatService(model if callable(model) else lambda _: model) as service:
-        llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 5}
+        llm = {
+            "provider": "openai",
+            "model": "m",
+            "url": service.url,
+            "timeout_seconds": timeout_seconds,
+        }
         embed = {"provider": "none", "private": ["atoms/ann/Secret*"]}
         with EnhancedStore(vault, Settings.model_validate({"llm": llm, "embed": embed})) as store:
             yield store, service
@@ -145,7 +152,9 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
 def test_a_model_that_is_down_leaves_all_to_the_rules_and_that_is_said(
     vault: Path, bad: Answer
 ) -> None:
-    with asking(vault, {}) as (store, service):
+    # Nobody waits for the service that answers after half a minute.
+    timeout = 1 if bad.seconds else 5
+    with asking(vault, {}, timeout) as (store, service):
         service.always = bad
         money(store, vault)
         found, answer = ask(store, rewrite=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
@@ -128,16 +129,23 @@ def test_notes_and_blocks_have_the_scores_of_full_text_search(
     compared = 0
     with filled.database.reading() as db:
         index = term_index(db, NOTES)
-        for _ in range(40):
+        for _ in range(16):
             terms = draw_terms(chance)
             few = chance.sample(filled.ids, 25)
             for kind, ids in (("note", None), ("note", few), ("block", few), ("block", [])):
                 scores = _scores(index, db, kind, terms, ids)
                 expected = filled.full_text.scores(kind, terms, ids)
-                assert scores == pytest.approx(expected, rel=1e-6)
+                assert scores.keys() == expected.keys()
+                # The comparison of a thousand scores by `pytest.approx` takes longer than the search.
+                differing = [
+                    place
+                    for place, score in scores.items()
+                    if not math.isclose(score, expected[place], rel_tol=1e-6, abs_tol=1e-12)
+                ]
+                assert differing == []
                 assert list(scores.values()) == sorted(scores.values(), reverse=True)
                 compared += len(scores)
-    assert compared > 500
+    assert compared > 200
 
 
 def _scores(
@@ -155,7 +163,7 @@ def test_counts_are_those_of_full_text_search(filled: Filled) -> None:
     with filled.database.reading() as db:
         index = term_index(db, NOTES)
         assert index.sizes.notes == len(filled.ids)
-        for _ in range(60):
+        for _ in range(30):
             for term in (*_single_words(chance), *_pairs(chance), *_beginnings(chance)):
                 for kind in ("note", "block"):
                     expected = len(filled.full_text.scores(kind, [term]))

@@ -115,8 +115,9 @@ class FullText:
         scores = dict(self._db.execute(sql, (any_term,)))
         if ids is None:
             return scores
+        wanted = set(ids)
         return {
             row: score
             for row, score in scores.items()
-            if (row if kind == "note" else row >> 20) in ids
+            if (row if kind == "note" else row >> 20) in wanted
         }
