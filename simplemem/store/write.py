@@ -269,21 +269,9 @@ class NoteEditor:
         remarks: list[str] = []
 
         def apply(note: Note) -> str:
-            """Return the note's new text, and collect remarks on it."""
-            remarks.clear()  # those of an earlier try, before another writer changed the note
-            text = note.text
-            if content is not None:
-                text = replace_content(note, content)
-            elif append is not None:
-                text = append_content(note, append)
-                remarks.extend(_remarks_on_append(note))
-            elif edits:
-                text = apply_edits(note, edits)
-
-            if metadata:
-                text = apply_metadata(text, metadata)
-                if content is None:
-                    remarks.extend(_tags_left(text, metadata))
+            """Return the note's new text, and keep the remarks on it."""
+            text, new_remarks = _changed_text(note, content, append, edits, metadata)
+            remarks[:] = new_remarks  # instead of those of a try before another writer's change
             return text
 
         # An append or an edit can be applied to any text of the note; a body replaces all of it.
@@ -308,20 +296,13 @@ class NoteEditor:
         path = path_of(name)
         note = read_note(beginning)
         note.check_editable(name)
-        text = append_content(note, append)
-        if metadata:
-            text = apply_metadata(text, metadata)
-        old_properties = note.header.properties
-        new_properties = read_header(text).properties
-        check_scope_is_own(path, old_properties, new_properties, self._access.hides)
+        text, remarks = _changed_text(note, None, append, None, metadata)
+        self._check_scope(path, note, text)
 
-        warnings = check_text(self._settings, name, note.text, text)
-        text = stamp_modified(text, now())
-        data = encoded(text)
+        data, warnings = self._encode_changed(path, note, text)
         author = author_of_call(by, "update")
         written = self._vault.create(path, data, author, template=beginning)
         saved = self.finish_write(written, data, warnings)
-        remarks = [*_remarks_on_append(note), *_tags_left(text, metadata or {})]
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
     def write_text(
@@ -379,10 +360,7 @@ class NoteEditor:
             if text is None:
                 return self.report_unchanged(file)
 
-            warnings = check_text(self._settings, name_of(path), note.text, text)
-            if text != note.text and not edit.verbatim:
-                text = stamp_modified(text, now())
-            data = encoded(text)
+            data, warnings = self._encode_changed(path, note, text, verbatim=edit.verbatim)
             with self._writer.lock():
                 try:
                     written = self._vault.replace(path, data, file.sha256, author)
@@ -412,9 +390,27 @@ class NoteEditor:
 
         # In an editor, a user may write any scope: readers ignore one that is not the note's own.
         if not edit.verbatim:
-            properties = read_header(text).properties
-            check_scope_is_own(file.path, note.header.properties, properties, self._access.hides)
+            self._check_scope(file.path, note, text)
         return text
+
+    def _check_scope(self, path: str, note: Note, text: str) -> None:
+        """Raise Invalid if a note would get a scope that is not its own with a new text."""
+        old_properties = note.header.properties
+        new_properties = read_header(text).properties
+        check_scope_is_own(path, old_properties, new_properties, self._access.hides)
+
+    def _encode_changed(
+        self, path: str, note: Note, text: str, *, verbatim: bool = False
+    ) -> tuple[bytes, list[str]]:
+        """Return what is written for the new text of a note, and the warnings about it.
+
+        A text that differs gets a new `modified`, unless it is `verbatim`. Raises Invalid or
+        TooLong if it may not be written.
+        """
+        warnings = check_text(self._settings, name_of(path), note.text, text)
+        if text != note.text and not verbatim:
+            text = stamp_modified(text, now())
+        return encoded(text), warnings
 
     def finish_write(
         self,
@@ -498,6 +494,31 @@ def _check_single_change(*body_changes: object) -> None:
         raise Invalid(
             "more than one of content, append and edits given", hint="Give only one of them."
         )
+
+
+def _changed_text(
+    note: Note,
+    content: str | None,
+    append: str | None,
+    edits: Sequence[Mapping[str, str]] | None,
+    metadata: Mapping[str, Any] | None,
+) -> tuple[str, list[str]]:
+    """Return the text of a note after a change, and remarks on it; see `NoteEditor.update`."""
+    text = note.text
+    remarks: list[str] = []
+    if content is not None:
+        text = replace_content(note, content)
+    elif append is not None:
+        text = append_content(note, append)
+        remarks += _remarks_on_append(note)
+    elif edits:
+        text = apply_edits(note, edits)
+
+    if metadata:
+        text = apply_metadata(text, metadata)
+        if content is None:
+            remarks += _tags_left(text, metadata)
+    return text, remarks
 
 
 def _remarks_on_append(note: Note) -> list[str]:
