@@ -34,6 +34,10 @@ from simplemem.search.query import Query, with_forms
 _MIN_LENGTH = 4
 _LONG_LENGTH = 8
 
+# A longer word is not corrected, because the time for its similar words grows with the square of
+# its length. It is mostly a key or an encoded file.
+_MAX_LENGTH = 100
+
 _MAX_CORRECTED_WORDS = 4
 
 _WORD = re.compile(r"\w+")
@@ -272,11 +276,11 @@ def _may_end_compounds(word: str) -> bool:
 
 
 def _may_be_misspelt(word: str) -> bool:
-    """Return whether a word has at least 4 letters, nothing else, and is no frequent word.
+    """Return whether a word has 4 to 100 letters, nothing else, and is no frequent word.
 
     Words of scripts without spaces are never misspelt.
     """
-    is_word = len(word) >= _MIN_LENGTH and without_accents(word).isalpha()
+    is_word = _MIN_LENGTH <= len(word) <= _MAX_LENGTH and without_accents(word).isalpha()
     return is_word and not is_unspaced(word) and not _is_frequent(word)
 
 

@@ -105,6 +105,18 @@ def test_codes_phrases_and_words_of_the_language_are_searched_as_typed(
     assert "corrected" not in explained.explain
 
 
+def test_a_word_of_more_than_a_hundred_letters_is_searched_as_typed(tmp_path: Path) -> None:
+    long_word = "abcdefghij" * 10
+    (tmp_path / "Long.md").write_text(f"Here is {long_word}.\n", encoding="utf-8")
+    with EnhancedStore(tmp_path, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        misspelt = search(store, long_word[:-1])
+        assert [hit.name for hit in misspelt.hits] == ["Long"]
+        too_long = search(store, long_word + "k")
+        assert not too_long.hits
+        assert too_long.absent == (long_word + "k",)
+
+
 def test_a_word_is_corrected_only_by_notes_that_pass_the_filter(store: EnhancedStore) -> None:
     assert "zeppelin" in search(store, "zepelin").degraded
     found = search(store, "-zeppelin zepelin bread")
