@@ -42,7 +42,7 @@ sys.dont_write_bytecode = False
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 # `make test` tries fewer examples; `make slow` and `make soak` try all.
-hypothesis.settings.register_profile("quick", max_examples=20)
+hypothesis.settings.register_profile("quick", max_examples=12)
 
 
 def pytest_collection_finish() -> None:

@@ -141,6 +141,7 @@ def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
+    sys.path[1:1] = filter(None, order["env"].get("PYTHONPATH", "").split(os.pathsep))
     sys.argv = ["simplemem", *order["arguments"]]
     if order["command_line_used"]:
         # The modules below it stay in memory, so importing it again is cheap.

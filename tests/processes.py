@@ -62,7 +62,10 @@ def _fork_server() -> _ForkServer:
 
 
 def _variables_read_at_start(env: dict[str, str]) -> dict[str, str]:
-    return {name: env[name] for name in env if name.startswith(_READ_AT_START)}
+    """Return the variables that a forked program cannot have. PYTHONPATH is given to it."""
+    return {
+        name: env[name] for name in env if name.startswith(_READ_AT_START) and name != "PYTHONPATH"
+    }
 
 
 class Program(subprocess.Popen[Any]):

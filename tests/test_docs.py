@@ -4,6 +4,7 @@ typed, and Python runs."""
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib.util
 import inspect
 import re
@@ -129,6 +130,7 @@ def links_in(page: Path) -> Iterator[str]:
                 yield target
 
 
+@functools.cache
 def anchors_in(page: Path) -> set[str]:
     """The headings of a page as a link names them on the forges that show Markdown."""
     tokens = MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8"))

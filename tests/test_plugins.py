@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Program, run_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 EXAMPLE = REPOSITORY / "plugin-example"
@@ -50,17 +51,7 @@ class Environment:
         }
 
     def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "simplemem", *arguments]
-        return subprocess.run(
-            command,
-            input=given,
-            capture_output=True,
-            text=True,
-            env=self.env,
-            cwd=self.site,
-            timeout=60,
-            check=False,
-        )
+        return run_program(*arguments, env=self.env, stdin_data=given, cwd=self.site)
 
     def ask(self, *arguments: str) -> dict[str, Any]:
         """Run a command that succeeds, and return its JSON."""
@@ -140,7 +131,7 @@ def converse(environment: Environment, messages: list[dict[str, Any]]) -> list[d
     command = [sys.executable, "-m", "simplemem", "serve", "--profile", "recipes"]
     command += ["--vault", str(environment.vault)]
     results = []
-    with subprocess.Popen(
+    with Program(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

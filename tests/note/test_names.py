@@ -61,7 +61,7 @@ _TITLES = st.lists(_PIECES | st.characters() | st.characters(categories=["Cs"]),
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(_TITLES)
 @example("%\u200b%\u200b2e")
 @example("con .md")
@@ -73,7 +73,7 @@ def test_a_legal_name_is_legal_and_stays_as_it_is(title: str) -> None:
     assert "/" not in name
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(_TITLES)
 def test_a_checked_name_is_safe_or_refused_with_a_way_out(title: str) -> None:
     try:

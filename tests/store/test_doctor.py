@@ -107,7 +107,7 @@ MEANWHILE: dict[str, Callable[[EnhancedStore, Path], object]] = {
 def test_what_others_change_while_it_looks_is_no_difference(
     plain_store: EnhancedStore, write: Write, vault: Path, doing: str
 ) -> None:
-    for k in range(300):
+    for k in range(100):
         write(f"n{k}.md", f"plum {k} [[n{k + 1}]]\n")
     plain_store.sync()
     done: list[str] = []
