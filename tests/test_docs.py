@@ -36,8 +36,12 @@ FAULTS = REPOSITORY / "tests" / "faults.md"
 PROGRAM: Any = typer.main.get_command(app)
 USAGE_ERROR: Any = typer.BadParameter.__base__
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")])
+# Its agents start a dozen servers.
+_SLOW_PAGE = DOCS / "own-agent.md"
 WITH_PYTHON = [
-    page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page == _SLOW_PAGE else [])
+    for page in PAGES
+    if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)
 ]
 
 of_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -281,7 +285,7 @@ def refusals_of_serve(arguments: list[str]) -> list[str]:
 # ------------------------------------------------------------------ Python
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_PYTHON)
 def test_python_that_is_shown_runs_and_prints_what_is_shown(
     page: Path, generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_pinned_facts_questions_and_the_prelude_are_asserted_too() -> None:
     assert not judge(wanted, Context(prelude="Direct.", pinned=("p",))).failures
 
 
+@pytest.mark.slow
 def test_scopes_users_pins_and_questions_are_kept_apart_by_our_tools(folder: Path) -> None:
     report = run_precision(load_precision(folder), lambda *_: None)
     for results in report.results.values():

@@ -174,6 +174,7 @@ def test_a_disk_mounted_for_reading_only_is_searched_and_never_written(vault: Pa
     mounts.read_only(vault, act)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the size of a process is told by /proc")
 def test_a_large_vault_is_indexed_in_little_memory(vault: Path) -> None:
     """8 MB of notes, one of them of 4 MB, in 100 MB more than a process with the index's library needs."""

@@ -126,7 +126,7 @@ def told(graph: Graph) -> tuple[list[tuple[str, str, list[str]]], set[tuple[str,
     return [(each.name, each.type, each.texts) for each in graph.entities], set(keys)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, 2 * settings.default.max_examples), deadline=None)
 @given(
     st.lists(st.tuples(CALLS, st.integers(0, 1)), min_size=3, max_size=14),
     st.sets(name, max_size=3),

@@ -69,7 +69,7 @@ def act(root: Path, op: str, path: str, new_path: str = "") -> None:
         log.append(here, log.new_versions([step], first=number, tool="", who="", reason=""))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings.default.max_examples), deadline=None)
 @given(STEPS)
 def test_grown_line_by_line_it_is_what_it_is_read_at_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]

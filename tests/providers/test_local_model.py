@@ -393,6 +393,7 @@ embedder.documents([f"sentence {number} about " + "things " * 200 for number in 
 """
 
 
+@pytest.mark.slow
 @needs_model
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED]

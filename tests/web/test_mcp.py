@@ -265,6 +265,7 @@ def test_a_token_that_opens_many_sessions_loses_its_oldest_idle_one_and_nobody_e
     assert Session(server).post("ping", {}).status == 200
 
 
+@pytest.mark.slow
 def test_only_existing_notes_can_be_subscribed_to_and_one_session_cannot_use_up_the_subscriptions(
     server: Served,
 ) -> None:

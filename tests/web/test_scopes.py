@@ -30,7 +30,7 @@ FACES = [
     "chatgpt",
     "basic-memory",
 ]
-_ALWAYS = {"default", "hmlr", "remembrances", "server-memory"}
+_ALWAYS = {"default", "remembrances"}
 of_each_face = pytest.mark.parametrize(
     "face",
     [pytest.param(face, marks=[] if face in _ALWAYS else pytest.mark.slow) for face in FACES],
