@@ -163,7 +163,7 @@ COMMANDS = (
 
 @pytest.mark.slow
 def test_a_command_is_answered_by_the_server_to_the_byte_as_by_itself(vault: Path) -> None:
-    alone = {arguments: Ran(vault, *arguments, anew=True) for arguments in COMMANDS}
+    alone = {arguments: Ran(vault, *arguments) for arguments in COMMANDS}
     assert all(ran.by_itself for ran in alone.values())
     with served(vault):
         for arguments in COMMANDS:
