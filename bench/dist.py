@@ -70,7 +70,8 @@ def install_each_way(
     programs = make_venv(root / "wheel", env, wheel)
     print(f"{'':<16} {installed_megabytes(root / 'wheel'):.0f} MB installed by pip")
     yield "pip, the wheel", [str(programs / "simplemem"), *serve]
-    programs = make_venv(root / "source", env, source)
+    # The dependencies are those of the wheel, and need not be installed again.
+    pip_install(env, programs, "--force-reinstall", "--no-deps", source)
     yield "pip, the source", [str(programs / "simplemem"), *serve]
 
     tools = make_venv(root / "tools", env, "pipx", "uv")
@@ -97,9 +98,14 @@ def make_venv(folder: Path, env: dict[str, str], *packages: object) -> Path:
     """Make a virtual environment with packages, and return the folder of its programs."""
     run(env, sys.executable, "-m", "venv", folder)
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    pip = [programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run(env, *pip, "install", *packages)
+    pip_install(env, programs, *packages)
     return programs
+
+
+def pip_install(env: dict[str, str], programs: Path, *arguments: object) -> None:
+    """Run `pip install` in the virtual environment with these programs."""
+    pip = [programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    run(env, *pip, "install", *arguments)
 
 
 def installed_megabytes(venv: Path) -> float:
