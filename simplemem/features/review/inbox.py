@@ -20,7 +20,7 @@ class InboxFilter(Value):
     for all. With `only_unreviewed`, what the person has kept and what is undone is left out; with
     `only_with_warnings`, also what has no warning. `position` is `Inbox.newer` or `Inbox.older` of
     another page; "" stands for the first one. With `whole_sessions`, a page cuts no session in two:
-    it has fewer items than `limit`, but at least half as many, or up to four times as many.
+    it has about `limit` items, at least half and at most four times as many.
     """
 
     person: str

@@ -97,15 +97,17 @@ def _start_of_page_before(
 def _end_of_page(entries: Sequence[Entry], start: int, limit: int, *, whole_sessions: bool) -> int:
     """Return the end of the page that begins at an index.
 
-    A session that would be cut is left to the next page if this one is at least half full without
-    it. Otherwise the page is longer than the limit, but at most four times as long.
+    The page ends before or after the session that would be cut, whichever is nearer to the limit.
+    It is at least half full, and at most four times as long as the limit.
     """
     end = min(start + limit, len(entries))
     if not whole_sessions:
         return end
 
     session_start, session_end = _session_across(entries, end)
-    if session_start - start >= limit / 2:
+    is_half_full = session_start - start >= limit / 2
+    is_start_nearer = end - session_start <= session_end - end
+    if is_half_full and is_start_nearer:
         return session_start
     return min(session_end, start + _MAX_FACTOR * limit)
 

@@ -6,6 +6,7 @@
   const status = document.getElementById("review-status");
   const batch = document.getElementById("batch");
   const keysDialog = document.getElementById("keys");
+  const olderLink = main.querySelector("a[rel=next]"); // to the next page of the inbox
   const clearButton = document.getElementById("clear-selection");
   let current = null;
 
@@ -77,7 +78,11 @@
   function step(distance) {
     const all = items();
     const position = all.indexOf(current);
-    const next = position < 0 ? 0 : position + distance;
+    const isAtLink = document.activeElement === olderLink;
+    const isLast = position === all.length - 1;
+    if (olderLink && isLast && distance > 0) return olderLink.focus();
+
+    const next = position < 0 || isAtLink ? position : position + distance;
     choose(all[Math.max(0, Math.min(all.length - 1, next))]);
   }
 

@@ -366,8 +366,9 @@ def create_sessions(store: EnhancedStore, sizes: Sequence[int]) -> None:
     ("sizes", "limit", "sizes_on_pages"),
     [
         pytest.param((3, 3, 3), 2, [[3], [3], [3]], id="larger than a page"),
-        pytest.param((3, 3, 3), 4, [[3], [3], [3]], id="more than half a page"),
-        pytest.param((1, 4, 1), 4, [[1, 4], [1]], id="less than half a page before"),
+        pytest.param((3, 3, 3), 4, [[3], [3], [3]], id="nearer to the end of the one before"),
+        pytest.param((3, 3, 3), 5, [[3, 3], [3]], id="nearer to its own end"),
+        pytest.param((1, 8, 1), 4, [[1, 8], [1]], id="less than half a page before"),
         pytest.param((2, 2, 2), 4, [[2, 2], [2]], id="exactly a page"),
         pytest.param((9, 1), 2, [[1], [8], [1]], id="larger than four pages"),
     ],

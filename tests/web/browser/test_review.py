@@ -57,6 +57,28 @@ def is_gone(server: Served, name: str) -> bool:
     return server.api("GET", f"/memories/{name}").status == 404
 
 
+def test_the_keyboard_leads_from_the_last_change_to_the_next_page(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    for session in ("older", "newer"):
+        call_over_mcp(server, [create(f"{session} {number}", "Text.") for number in range(20)])
+    page = open_page(server)
+    expect(page.locator(".top")).to_contain_text("40 changes to review")
+    expect(page.locator(".top")).to_contain_text("20 on this page")
+
+    for _ in range(20):
+        page.keyboard.press("j")
+    link = page.get_by_role("link", name="Older changes")
+    expect(link).to_be_focused()
+    page.keyboard.press("k")
+    expect(page.locator("[data-item]").last).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(item(page, "older 19")).to_be_visible()
+    expect(page.get_by_role("link", name="Newer changes")).to_be_visible()
+
+
 def test_changes_are_reviewed_with_the_keyboard_alone(
     serve: Callable[..., Served], open_page: OpenPage
 ) -> None:
