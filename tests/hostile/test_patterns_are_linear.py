@@ -146,7 +146,8 @@ def test_the_search_for_patterns_finds_them(found: Found) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "every"), [(SIZE, 3), pytest.param(LARGE, 1, marks=pytest.mark.slow)]
+    ("size", "every"),
+    [(SIZE, 3), pytest.param(LARGE if LONG else 2 * SIZE, 1, marks=pytest.mark.slow)],
 )
 def test_a_pattern_does_twice_the_work_for_twice_the_text(
     found: Found, size: int, every: int
