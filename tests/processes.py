@@ -62,10 +62,7 @@ def _fork_server() -> _ForkServer:
 
 
 def _variables_read_at_start(env: dict[str, str]) -> dict[str, str]:
-    """Return the variables that a forked program cannot have. PYTHONPATH is given to it."""
-    return {
-        name: env[name] for name in env if name.startswith(_READ_AT_START) and name != "PYTHONPATH"
-    }
+    return {name: env[name] for name in env if name.startswith(_READ_AT_START)}
 
 
 class Program(subprocess.Popen[Any]):
@@ -74,12 +71,20 @@ class Program(subprocess.Popen[Any]):
     It is forked if its options permit that, and started otherwise. When a forked one exits, it
     writes into the file `command_line_used` whether it imported the command line: "no" means that a
     server answered the command.
+
+    A program with another PYTHONPATH is forked only with `late_path`: it gets the path after the
+    modules of simplemem were imported, and so imports no `sitecustomize` from it.
     """
 
     def __init__(
-        self, *arguments: Any, command_line_used: Path | None = None, **options: Any
+        self,
+        *arguments: Any,
+        command_line_used: Path | None = None,
+        late_path: bool = False,
+        **options: Any,
     ) -> None:
         self._command_line_used = command_line_used
+        self._late_path = late_path
         super().__init__(*arguments, **options)
 
     def _execute_child(  # type: ignore[override]
@@ -104,12 +109,15 @@ class Program(subprocess.Popen[Any]):
     ) -> None:
         """Fork the program instead of starting it. Overrides the method of Popen."""
         variables = dict(os.environ if env is None else env)
+        read_at_start = _variables_read_at_start(variables)
+        if self._late_path:
+            read_at_start.pop("PYTHONPATH", None)
         must_be_started = (
             sys.platform != "linux"
             or args[:3] != _PROGRAM
             or (preexec_fn, pass_fds, executable, shell) != (None, (), None, False)
             or process_options != _DEFAULT_PROCESS_OPTIONS
-            or _variables_read_at_start(variables) != _variables_read_at_start(dict(os.environ))
+            or read_at_start != _variables_read_at_start(dict(os.environ))
         )
         if must_be_started:
             assert self._command_line_used is None, "only a forked program reports this"

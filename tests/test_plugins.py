@@ -51,7 +51,9 @@ class Environment:
         }
 
     def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return run_program(*arguments, env=self.env, stdin_data=given, cwd=self.site)
+        return run_program(
+            *arguments, env=self.env, stdin_data=given, cwd=self.site, late_path=True
+        )
 
     def ask(self, *arguments: str) -> dict[str, Any]:
         """Run a command that succeeds, and return its JSON."""
@@ -139,6 +141,7 @@ def converse(environment: Environment, messages: list[dict[str, Any]]) -> list[d
         text=True,
         env=environment.env,
         cwd=environment.site,
+        late_path=True,
     ) as server:
         assert server.stdin is not None and server.stdout is not None
         for message in messages:
