@@ -213,10 +213,11 @@ class Inbox(Value):
 
 
 class OpenChange(Value):
-    """The latest change of a note that a person still has to review: its version, and by whom."""
+    """A change of a note that a person still has to review. `when` is a time in UTC."""
 
     version: str
     who: str
+    when: str
 
 
 class OpenNeighbours(Value):
@@ -275,13 +276,15 @@ class NoteTexts(Value):
 class ItemDetails(Value):
     """What is looked up only for one item that a person opens.
 
-    `texts` are the notes of the item with their texts before and after.
+    `texts` are the notes of the item with their texts before and after, and `same_note` the other
+    changes of these notes that the person still has to review.
     """
 
     item: ReviewItem
     texts: tuple[NoteTexts, ...]
     similar: tuple[SimilarNote, ...]
     contradictions: tuple[Contradiction, ...]
+    same_note: tuple[OpenChange, ...]
 
 
 class ActionResult(Value):

@@ -179,7 +179,7 @@ class ReviewService(FeatureService):
         for operation in reversed(reading.operations):
             is_undone = operation.version in reading.undone
             if not is_undone and not review.has_kept(operation.fingerprints):
-                return OpenChange(operation.version, operation.who)
+                return OpenChange(operation.version, operation.who, operation.when)
         return None
 
     def details(self, version: str, person: str) -> ItemDetails:
@@ -197,6 +197,7 @@ class ReviewService(FeatureService):
             texts=texts,
             similar=tuple(note for note, _ in similar),
             contradictions=tuple(find_contradictions(self.store, note, similar)),
+            same_note=tuple(_others_of_same_note(item, self._listing(person))),
         )
 
     def texts_of(self, item: ReviewItem) -> tuple[NoteTexts, ...]:
@@ -450,6 +451,16 @@ def _only_items(groups: Iterable[Group], items: Iterable[Item]) -> list[Group]:
     """Return the groups with those of their items that are among `items`."""
     numbers = {item.last.number for item in items}
     return list(filter_items(groups, lambda item: item.last.number in numbers))
+
+
+def _others_of_same_note(item: ReviewItem, listing: Listing) -> Iterator[OpenChange]:
+    """Yield the other items of the notes of an item that are still to be reviewed."""
+    names = {note.current_name for note in item.notes}
+    for other in items_of(listing.groups):
+        is_same_item = other.first.version == item.version
+        is_of_same_note = any(note.current_name in names for note in other.notes)
+        if other.is_open and is_of_same_note and not is_same_item:
+            yield OpenChange(other.first.version, other.first.who, other.last.when)
 
 
 def _place_of(version: str, listing: Listing) -> tuple[int, int] | None:

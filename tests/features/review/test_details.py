@@ -64,6 +64,23 @@ def test_a_negated_statement_is_a_possible_contradiction(
     assert contradiction.why == "the note said the opposite before"
 
 
+def test_other_changes_of_the_same_note_are_named_until_they_are_decided(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Plan", "Alpha\n\nBeta\n\nGamma\n", **PERSON)
+    first = plain_store.update("Plan", edits=[{"old": "Alpha", "new": "One"}], **AGENT)
+    cursor: AuthorArgs = {**AGENT, "who": "cursor", "session": "two"}
+    second = plain_store.update("Plan", edits=[{"old": "Gamma", "new": "Three"}], **cursor)
+    plain_store.create("Other", "Text", **AGENT)
+
+    [other] = review.details(first.version, "ida").same_note
+    assert (other.version, other.who) == (second.version, "cursor")
+    [other] = review.details(second.version, "ida").same_note
+    assert (other.version, other.who) == (first.version, "claude")
+    review.keep([first.version], "ida")
+    assert review.details(second.version, "ida").same_note == ()
+
+
 def test_a_disputed_fact_that_links_to_the_note_is_named(
     plain_store: EnhancedStore, review: ReviewService
 ) -> None:
