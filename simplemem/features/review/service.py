@@ -183,10 +183,10 @@ class ReviewService(FeatureService):
         return None
 
     def details(self, version: str, person: str) -> ItemDetails:
-        """Return an item with its texts, similar notes and possible contradictions.
+        """Return an item with its texts, similar notes, possible contradictions and other changes.
 
-        The last two are those of its first note. This takes a search, so it is not for a list.
-        Raises NotFound as `item` does.
+        Similar notes and contradictions are those of its first note. This takes a search, so it is
+        not for a list. Raises NotFound as `item` does.
         """
         item = self.item(version, person)
         texts = self.texts_of(item)
