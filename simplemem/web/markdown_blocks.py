@@ -26,6 +26,7 @@ _STYLES: Final = {"strong_open": "strong", "em_open": "em", "s_open": "struck"}
 _STYLE_ENDS: Final = ("strong_close", "em_close", "s_close")
 _PROPERTY_FENCES: Final = ("---", "...")  # lines before and after the properties
 _TIME_PROPERTY: Final = re.compile(r"(?:created|modified):")
+_CALLOUT: Final = re.compile(r"\[!(?P<type>[\w-]{1,40})\](?P<fold>[+-]?) ?")
 _WORDS_OF_TASK_MARK: Final = 4  # `[`, `x`, `]` and a space
 _MAX_DEPTH: Final = 6  # of lists and quotes that are shown as indentation
 
@@ -101,6 +102,7 @@ class _BlockReader:
         self._prefix = prefix
         self._open_lists: list[str] = []  # the types of the tokens that opened them
         self._open_quotes = 0
+        self._begins_quote = False  # whether the next text is the first one of its quote
         self._marker = ""  # of the item of a list whose first words were not read yet
         self._kind = "paragraph"  # of the block that the next text belongs to
         self._cells: list[list[Word]] | None = None  # of the row of a table; None outside of one
@@ -120,6 +122,7 @@ class _BlockReader:
             self._open_lists.pop()
         elif token.type == "blockquote_open":
             self._open_quotes += 1
+            self._begins_quote = True
         elif token.type == "blockquote_close":
             self._open_quotes -= 1
         elif token.type == "tr_open":
@@ -179,6 +182,9 @@ class _BlockReader:
 
         Only the first text of an item is a list item, with the marker before it.
         """
+        if self._begins_quote:
+            words = _with_callout_type(words)
+            self._begins_quote = False
         if not self._marker:
             return Block(self._kind, self._depth, tuple(words))
 
@@ -233,11 +239,17 @@ class _BlockReader:
         return words
 
     def _word_of_wikilink(self, match: re.Match[str], styles: tuple[str, ...]) -> Word:
-        """Return a wikilink as one word. It leads nowhere if the link names no note."""
+        """Return a wikilink as one word. It leads nowhere if the link names no note.
+
+        An embed, whose label may be the width of a picture, has the name of what it embeds.
+        """
         link = match["link"]
         name = link.partition("#")[0].strip()
         href = link_of(self._prefix, name) if name else ""
         text = match["label"] or link
+        if match["mark"]:
+            size = f", {match['label']}" if match["label"] else ""
+            text = f"[embedded: {link}{size}]"
         return Word(text, (*styles, "wikilink"), href)
 
 
@@ -249,6 +261,26 @@ def _styled(text: str, styles: tuple[str, ...], href: str = "") -> list[Word]:
 def _plain_words(text: str) -> tuple[Word, ...]:
     """Return the words of a text without styles."""
     return tuple(_styled(text, ()))
+
+
+def _with_callout_type(words: list[Word]) -> list[Word]:
+    """Return the words of the first text of a quote, with a callout's type instead of its mark.
+
+    The words of other quotes stay as they are.
+    """
+    text = "".join(word.text for word in words)
+    callout = _CALLOUT.match(text)
+    if callout is None:
+        return words
+
+    rest = list(words)
+    mark_length = callout.end()
+    while mark_length > 0:
+        mark_length -= len(rest.pop(0).text)
+    if mark_length < 0:  # the mark ends within a word
+        return words
+    fold = " (folded)" if callout["fold"] == "-" else ""
+    return [Word(f"{callout['type']}{fold}: ", ("callout-type",)), *rest]
 
 
 def _with_marker(marker: str, words: list[Word]) -> list[Word]:

@@ -19,6 +19,7 @@ from simplemem.web.markdown import (
     embeds,
     formulas,
     links,
+    tables,
     tasks,
 )
 from simplemem.web.markdown.comments import remove_comments
@@ -62,5 +63,6 @@ def _parser() -> MarkdownIt:
     callouts.add_rules(parser)
     tasks.add_rules(parser)
     embeds.add_rules(parser, _render_text)
+    tables.add_rules(parser)
     authorship.add_rules(parser)
     return parser

@@ -28,6 +28,27 @@ def test_what_follows_an_item_without_words_is_no_item(
     assert displayed_blocks(text) == [*blocks_of_item, *following]
 
 
+@pytest.mark.parametrize(
+    ("text", "displayed"),
+    [
+        ("> [!note]- Why only 55 metres\n> Rope.", "note (folded): Why only 55 metres\nRope."),
+        ("> [!warning] *Mind* the gap", "warning: Mind the gap"),
+        ("> [!tip]", "tip: "),
+        ("> Words.\n>\n> [!note] later", "Words.|[!note] later"),
+        ("[!note] no quote", "[!note] no quote"),
+        ("> [!no te] no callout", "[!no te] no callout"),
+    ],
+)
+def test_a_callout_begins_with_its_type(text: str, displayed: str) -> None:
+    assert "|".join(words for _, words in displayed_blocks(text)) == displayed
+
+
+def test_an_embed_is_named_and_not_its_size() -> None:
+    text = "See ![[jetty.png|120]] and ![[Plan#Costs]]."
+    [(_, words)] = displayed_blocks(text)
+    assert words == "See [embedded: jetty.png, 120] and [embedded: Plan#Costs]."
+
+
 def test_a_row_has_a_bar_between_its_cells_and_a_task_has_a_box() -> None:
     text = "| a | b |\n|---|---|\n| c | |\n\n1. one\n\n- [x] *done*\n"
     assert displayed_blocks(text) == [

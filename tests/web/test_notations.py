@@ -64,6 +64,12 @@ def rendered(text: str, context: NoteContext | None = CONTEXT) -> str:
             '<div class="callout callout-info" data-callout="note">\n'
             '<p class="callout-title">Note</p>\n</div>',
         ),
+        (
+            "|a|b|\n|:-:|--:|",
+            "<table>\n<thead>\n<tr>\n"
+            '<th class="align-center">a</th>\n<th class="align-right">b</th>\n'
+            "</tr>\n</thead>\n</table>",
+        ),
         ("It costs $5 and $6.", "<p>It costs $5 and $6.</p>"),
         ("`%%kept%%` %%gone%%.", "<p><code>%%kept%%</code> .</p>"),
         ("```\na\n```\n\n^id", '<pre><code id="b-id">a\n</code></pre>'),

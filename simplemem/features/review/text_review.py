@@ -132,7 +132,8 @@ def find_warnings(old: str, new: str, current: str | None = None) -> list[str]:
         for instruction in added_instructions(old, new)
     ]
     warnings += [
-        f"line {number_of(secret.line)} may contain a secret ({secret.kind}): {secret.shown}"
+        f"line {number_of(secret.line)} may contain a secret ({secret.kind}): {secret.shown};"
+        " the history keeps it after an undo, so change it where it is used"
         for secret in added_secrets(old, new)
     ]
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from simplemem.errors import NotFound
+from simplemem.errors import Hint, HintSentence, NotFound
 from simplemem.note.names import path_of
 from simplemem.web.long_notes import LongNotes, NoteBody
 from simplemem.web.markdown.addresses import edit_url
@@ -114,7 +114,13 @@ async def _show_note(
     except NotFound as error:
         if not wish.can_create:
             raise
-        return error_page(view.vault, grant, error, create_address=edit_url(prefix, name))
+        return error_page(
+            view.vault,
+            grant,
+            error,
+            create_address=edit_url(prefix, name),
+            deleted_note=name if _says_how_to_restore(error) else "",
+        )
 
     related = [link for link in page.backlinks if link.kind == "semantic"]
     resolved = [link.target for link in page.note.links if link.resolved]
@@ -136,6 +142,14 @@ async def _show_note(
         open_change=page.open_change,
         actions=actions_of(view, grant, page.note),
     )
+
+
+def _says_how_to_restore(error: NotFound) -> bool:
+    """Return whether the hint of an error names the version whose undo restores the note."""
+    if not isinstance(error.hint, Hint):
+        return False
+    sentences = [part for part in error.hint.sentences if isinstance(part, HintSentence)]
+    return any(sentence.key == "undo" for sentence in sentences)
 
 
 async def _render(renderer: Renderer, prefix: str, part: Part, context: NoteContext) -> str:

@@ -163,11 +163,17 @@ def sign_in_page(prefix: str, destination: str, problem: str = "") -> Response:
 
 
 def error_page(
-    vault: MountedVault, grant: Grant | None, error: SimplememError, *, create_address: str = ""
+    vault: MountedVault,
+    grant: Grant | None,
+    error: SimplememError,
+    *,
+    create_address: str = "",
+    deleted_note: str = "",
 ) -> Response:
     """Return the page that shows an error, with the status of the error.
 
-    `create_address` is where the reader can create the note that was not found, if they may.
+    If the reader may write and a note was not found, `create_address` is where they can create it.
+    `deleted_note` is its name, if its deletion can be undone.
     """
     return html_response(
         "error.html",
@@ -176,6 +182,7 @@ def error_page(
         title="Error",
         error=error,
         create_address=create_address,
+        deleted_note=deleted_note,
         is_signed_in=grant is not None,
     )
 

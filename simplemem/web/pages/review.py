@@ -420,7 +420,7 @@ def _describe_done(
     yield f"{_PARTICIPLES[action]}: {' and '.join(counts)}."
 
     if steps and action == "undo":
-        yield "What was undone alone now counts as a change of its own."
+        yield "The undone step is now a change of its own, so the list has one more."
 
 
 def _next_address(view: VaultView, form: _ActionForm, message: str, outcome: _Outcome) -> str:

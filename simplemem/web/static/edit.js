@@ -13,6 +13,8 @@ function startEditing(form) {
   const hash = form.elements.if_sha256; // a new note has none
   const status = document.getElementById("editor-status");
   const preview = document.getElementById("preview");
+  const cancelLink = document.getElementById("cancel");
+  document.getElementById("editor-keys").hidden = false;
   const draftKey = `draft:${base}:${form.dataset.draft}`;
   let savedText = field.value;
   let editor = null; // the CodeMirror view, once it is loaded
@@ -119,6 +121,7 @@ function startEditing(form) {
     storeDraft();
     if (leaveAfter && !result.warnings.length && !isChanged()) return goBack();
     showStatus(["Saved.", ...result.warnings].join(" "));
+    cancelLink.textContent = "Back";
   }
 
   // Returns the answer of the server, or null if it cannot be reached.
@@ -179,6 +182,19 @@ function startEditing(form) {
     link.addEventListener("click", removeDraft);
   }
 
+  // Before the editor, in which the keys begin a new line.
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      if (!event.target.closest?.("#editor")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      save({ leaveAfter: true });
+    },
+    { capture: true },
+  );
+
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "s") {
       event.preventDefault();
@@ -210,6 +226,7 @@ function startEditing(form) {
 
   function onTextChanged() {
     storeDraft();
+    cancelLink.textContent = "Cancel";
     if (preview.hidden) return;
     clearTimeout(previewTimer);
     previewTimer = setTimeout(showPreview, PREVIEW_WAIT_MS);

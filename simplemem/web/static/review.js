@@ -212,6 +212,7 @@
   function showMessage(text) {
     status.textContent = text;
     status.hidden = text === "";
+    measureBars(); // the bar may have another line now, and the next item is to be below it
   }
 
   function showSelection() {
@@ -299,16 +300,25 @@
     Escape: clearSelection,
     "?": () => keysDialog.showModal(),
   };
+  const ITEM_KEYS = ["x", "K", "U", "E", "c", "s", "o", "Enter"];
+
+  function isOutOfView(item) {
+    if (!item || selected().length > 0) return false;
+    const { top, bottom } = item.getBoundingClientRect();
+    return bottom < bar.getBoundingClientRect().bottom || top > innerHeight;
+  }
 
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isForOthers(event)) return;
     if (keysDialog.open) return event.key === "?" && keysDialog.close();
-    if (event.key === "Enter" && event.target !== current) return; // a link, a button or a box
+    const isOnItem = event.target === current || event.target === document.body;
+    if (event.key === "Enter" && !isOnItem) return; // a link, a button or a box
     const command = COMMANDS[event.key];
     if (!command) return;
     event.preventDefault();
-    command();
+    // A person may have scrolled away, and does not know then which item the key is about.
+    if (ITEM_KEYS.includes(event.key) && isOutOfView(current)) choose(current);
+    else command();
   });
 
   // --- changes that arrive meanwhile are announced, and not put between what a person reads

@@ -68,6 +68,21 @@ def test_the_editor_saves_with_the_keyboard_and_escape_leads_back_to_the_note(
     expect(page.locator(".text")).to_contain_text("More to do.")
 
 
+def test_control_enter_saves_and_leads_back(
+    server: Served, open_page: OpenPage, vault: Path
+) -> None:
+    page = open_editor(open_page(server), server)
+    expect(page.locator("#editor-keys")).to_be_visible()
+    type_at_end(page, "More to do.")
+    page.keyboard.press("Control+s")
+    expect(page.get_by_role("link", name="Back")).to_be_visible()
+    page.keyboard.type(" And more.")
+    expect(page.get_by_role("link", name="Cancel")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/note/Plan")
+    assert (vault / "Plan.md").read_text() == PLAN + "More to do. And more."
+
+
 def test_what_is_typed_first_stands_below_the_properties(
     server: Served, open_page: OpenPage, vault: Path
 ) -> None:

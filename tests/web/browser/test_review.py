@@ -79,6 +79,55 @@ def test_the_keyboard_leads_from_the_last_change_to_the_next_page(
     expect(page.get_by_role("link", name="Newer changes")).to_be_visible()
 
 
+def test_the_page_of_a_change_has_the_keys_of_the_inbox(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create(name, "Text.") for name in ("one", "two", "three")])
+    page = open_page(server)
+    page.keyboard.press("Enter")  # the first change is the current one
+    page.wait_for_url("**/review/v*")
+    expect(page.locator("h1")).to_have_text("three")
+    expect(page.locator("#page-keys")).to_be_visible()
+
+    page.keyboard.press("j")
+    expect(page.locator("h1")).to_have_text("two")
+    page.keyboard.press("k")
+    expect(page.locator("h1")).to_have_text("three")
+    page.keyboard.press("Shift+U")
+    expect(page.locator("h1")).to_have_text("two")
+    assert is_gone(server, "three")
+    page.keyboard.press("c")
+    page.keyboard.type("Kept by Ida")  # a field takes the letters
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".comments")).to_contain_text("Kept by Ida")
+    page.keyboard.press("Shift+K")
+    expect(page.locator("h1")).to_have_text("one")
+    page.keyboard.press("Shift+K")
+    expect(page.locator("#left")).to_have_text("Nothing left to review")
+    expect(page.locator("#progress")).to_have_text("3 of 3 reviewed")
+
+
+def test_a_key_does_not_act_on_a_change_that_is_out_of_view(
+    serve: Callable[..., Served], open_page: OpenPage
+) -> None:
+    server = serve()
+    call_over_mcp(server, [create(f"note {number}", "Text.\n\n" * 9) for number in range(9)])
+    page = open_page(server)
+    page.keyboard.press("j")
+    current = page.locator("[data-item].current")
+    expect(current).to_be_in_viewport()
+    page.mouse.move(600, 400)
+    page.mouse.wheel(0, 5000)
+    expect(current).not_to_be_in_viewport()
+
+    page.keyboard.press("Shift+K")
+    expect(current).to_be_in_viewport()
+    expect(page.locator("#left")).to_have_text("9 changes to review")
+    page.keyboard.press("Shift+K")
+    expect(page.locator("#left")).to_have_text("8 changes to review")
+
+
 def test_changes_are_reviewed_with_the_keyboard_alone(
     serve: Callable[..., Served], open_page: OpenPage
 ) -> None:
@@ -443,7 +492,7 @@ def test_one_step_of_an_item_is_undone_in_place_and_the_rest_stays_to_be_reviewe
     page.get_by_text("2 steps").click()
     page.get_by_role("button", name="Undo step 2 of Release").click()
     expect(page.locator("#review-status")).to_have_text(
-        "Undone: 1 step. What was undone alone now counts as a change of its own."
+        "Undone: 1 step. The undone step is now a change of its own, so the list has one more."
     )
     expect(page.locator("[data-item]")).to_have_count(2)
     expect(page.locator("[data-item].undone")).to_have_count(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,6 +120,24 @@ def test_a_hostile_canvas_is_drawn_within_bounds(
     page = browser.get("/canvas/many.canvas").body.decode()
     assert "card 1999" in page and "card 2000<" not in page and "larger than a page" in page
     assert "not valid JSON" in browser.get("/canvas/deep.canvas").body.decode()
+
+
+def test_a_deleted_note_can_be_restored_from_its_address(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    server = serve()
+    server.tool("create_memory", name="plan", content="Plant an oak.")
+    server.tool("delete_memory", name="plan")
+    reader = Browser(server, server.new_token("reader")).get("/note/plan").body.decode()
+    assert ">Restore the note<" not in reader
+
+    browser = Browser(server)
+    page = browser.get("/note/plan").body.decode()
+    button = re.search(r'<button name="version" value="(v\d+)">Restore the note</button>', page)
+    assert button is not None
+    assert "undo_change" not in page
+    browser.post("/undo", version=button[1], note="plan")
+    assert "Plant an oak." in browser.get("/note/plan").body.decode()
 
 
 def test_properties_are_a_table_with_lists_dates_checkboxes_and_links(

@@ -343,7 +343,10 @@ def test_a_step_of_an_item_can_be_undone_alone(
     assert re.findall(r'name="versions" value="([^"]+)"', steps) == [first, second]
     answer = browser.post("/review", action="undo", versions=first, item=second)
     page = text_of(browser, answer.headers["location"])
-    assert "Undone: 1 step. What was undone alone now counts as a change of its own." in page
+    assert (
+        "Undone: 1 step. The undone step is now a change of its own, so the list has one more."
+        in page
+    )
     text = server.api("GET", "/memories/plan").data["content"]
     assert "One." in text and "Third." in text
 
