@@ -19,14 +19,14 @@ from markdown_it.token import Token
 from simplemem.note.header import content_start, read_header
 from simplemem.note.word_diff import split_into_words
 from simplemem.web.markdown.addresses import OTHER_ADDRESS, WEB_ADDRESS, WIKILINK, link_of
+from simplemem.web.markdown.callouts import MARKER as CALLOUT_MARKER
 
 _TASK: Final = re.compile(r"\[([ xX])\] ")
-# Tokens that open and close a style. The former have the CSS class of the style.
+# The CSS class of a style, by the token that opens it; and the tokens that close a style.
 _STYLES: Final = {"strong_open": "strong", "em_open": "em", "s_open": "struck"}
 _STYLE_ENDS: Final = ("strong_close", "em_close", "s_close")
 _PROPERTY_FENCES: Final = ("---", "...")  # lines before and after the properties
 _TIME_PROPERTY: Final = re.compile(r"(?:created|modified):")
-_CALLOUT: Final = re.compile(r"\[!(?P<type>[\w-]{1,40})\](?P<fold>[+-]?) ?")
 _WORDS_OF_TASK_MARK: Final = 4  # `[`, `x`, `]` and a space
 _MAX_DEPTH: Final = 6  # of lists and quotes that are shown as indentation
 
@@ -102,8 +102,8 @@ class _BlockReader:
         self._prefix = prefix
         self._open_lists: list[str] = []  # the types of the tokens that opened them
         self._open_quotes = 0
-        self._begins_quote = False  # whether the next text is the first one of its quote
-        self._marker = ""  # of the item of a list whose first words were not read yet
+        self._begins_quote = False  # whether the next block is the first one of its quote
+        self._marker = ""  # of the list item whose first text was not read yet
         self._kind = "paragraph"  # of the block that the next text belongs to
         self._cells: list[list[Word]] | None = None  # of the row of a table; None outside of one
 
@@ -112,7 +112,9 @@ class _BlockReader:
         for token in tokens:
             self._follow_nesting(token)
             self._follow_kind(token)
-            yield from self._blocks_of(token)
+            for block in self._blocks_of(token):
+                yield block
+                self._begins_quote = False
 
     def _follow_nesting(self, token: Token) -> None:
         """Note which list or quote a token opens or closes, and which row it opens."""
@@ -125,6 +127,7 @@ class _BlockReader:
             self._begins_quote = True
         elif token.type == "blockquote_close":
             self._open_quotes -= 1
+            self._begins_quote = False
         elif token.type == "tr_open":
             self._cells = []
 
@@ -156,6 +159,9 @@ class _BlockReader:
         elif token.type == "tr_close":
             yield self._end_row()
         elif token.type in ("fence", "code_block"):
+            language = token.info.strip()
+            if language:
+                yield Block("code-line", self._depth, _plain_words(f"[{language}]"))
             for line in token.content.splitlines():
                 yield Block("code-line", self._depth, _plain_words(line))
         elif token.type == "hr":
@@ -182,10 +188,9 @@ class _BlockReader:
 
         Only the first text of an item is a list item, with the marker before it.
         """
-        if self._begins_quote:
-            words = _with_callout_type(words)
-            self._begins_quote = False
         if not self._marker:
+            if self._begins_quote:
+                words = _with_callout_type(words)
             return Block(self._kind, self._depth, tuple(words))
 
         words = _with_marker(self._marker, words)
@@ -214,7 +219,8 @@ class _BlockReader:
     def _displayed_words(self, token: Token, styles: tuple[str, ...], href: str) -> list[Word]:
         """Return the words of a token that is displayed, within styles and perhaps a link."""
         if token.type == "image":
-            description = token.content or token.attrs.get("src", "")
+            # The address is shown too, because a change of it alone would not be seen.
+            description = f"{token.content} {token.attrs.get('src', '')}".strip()
             return _styled(f"[image: {description}]", styles, href)
         if token.type == "code_inline":
             return [Word(token.content, (*styles, "code"), href)]
@@ -246,10 +252,11 @@ class _BlockReader:
         link = match["link"]
         name = link.partition("#")[0].strip()
         href = link_of(self._prefix, name) if name else ""
-        text = match["label"] or link
+        label = match["label"]
         if match["mark"]:
-            size = f", {match['label']}" if match["label"] else ""
-            text = f"[embedded: {link}{size}]"
+            text = f"[embedded: {link}, {label}]" if label else f"[embedded: {link}]"
+        else:
+            text = label or link
         return Word(text, (*styles, "wikilink"), href)
 
 
@@ -269,7 +276,7 @@ def _with_callout_type(words: list[Word]) -> list[Word]:
     The words of other quotes stay as they are.
     """
     text = "".join(word.text for word in words)
-    callout = _CALLOUT.match(text)
+    callout = CALLOUT_MARKER.match(text)
     if callout is None:
         return words
 

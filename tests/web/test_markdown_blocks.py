@@ -37,10 +37,20 @@ def test_what_follows_an_item_without_words_is_no_item(
         ("> Words.\n>\n> [!note] later", "Words.|[!note] later"),
         ("[!note] no quote", "[!note] no quote"),
         ("> [!no te] no callout", "[!no te] no callout"),
+        ("> [!note]  Two spaces", "note: Two spaces"),
+        ("> - [!note] item", "• [!note] item"),
+        ("> ```\n> code\n> ```\n\n[!note] later", "code|[!note] later"),
+        (">\n\n[!note] later", "[!note] later"),
     ],
 )
 def test_a_callout_begins_with_its_type(text: str, displayed: str) -> None:
     assert "|".join(words for _, words in displayed_blocks(text)) == displayed
+
+
+def test_a_change_of_an_address_or_a_language_alone_is_seen() -> None:
+    for text in ("![chart](http://a.example)", "```python\npass\n```"):
+        other = text.replace("a.example", "b.example").replace("python", "sh")
+        assert displayed_blocks(text) != displayed_blocks(other)
 
 
 def test_an_embed_is_named_and_not_its_size() -> None:

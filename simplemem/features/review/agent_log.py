@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from simplemem.features.review.folding import (
@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 
 MAX_OPERATIONS: Final = 2000  # the latest ones, by agents and by people
 _MAX_CHANGES_OF_NOTE: Final = 50
+_MAX_EXTENDED: Final = (
+    2 * MAX_OPERATIONS
+)  # changes that are remembered before the log is read again
 
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """What the latest 2,000 operations of the log are.
+    """A part of the log: its changes, newest first, and the operations by agents, oldest first.
 
-    `versions` are all changes, newest first, and `operations` those by agents, oldest first.
-    `undone` has each undone operation with the operation to undo for a redo, and `times` the time
-    of each operation in UTC.
+    `undone` has for each undone operation the operation that undid it, and "" if it was undone
+    together with everything by its author. `times` has the time of each operation in UTC.
+    `is_complete` is false if the log may have older operations.
     """
 
     versions: Sequence[Version]
     operations: Sequence[Operation]
     undone: Mapping[str, str]
     times: Mapping[str, str]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the log has no older operations."""
-        return not self.versions or self.versions[-1].number <= 1
+    is_complete: bool
 
 
 class AgentLog:
@@ -58,11 +57,11 @@ class AgentLog:
         with self._guard:
             last = self._reading
             if last is None or self._extension.is_partial or not last.versions:
-                return self._keep(self._extension.changes(limit=MAX_OPERATIONS))
+                return self._read_again()
 
             newest = last.versions[0]
             if not self._is_same_log(newest):
-                return self._keep(self._extension.changes(limit=MAX_OPERATIONS))
+                return self._read_again()
             added = self._extension.changes(after=newest.number)
             if not added:
                 return last
@@ -76,13 +75,16 @@ class AgentLog:
         return self._reading_of(self._extension.changes(since=date, limit=MAX_OPERATIONS))
 
     def read_note(self, path: str) -> LogReading:
-        """Return what the log has of one note: its latest 50 changes.
+        """Return what the log has of the note at a path: its latest 50 changes.
 
-        Changes that may be older than the latest 2,000 operations are left out.
+        Left out are changes of a former note at the path, and those that may be older than the
+        latest 2,000 operations.
         """
         oldest = self._extension.last_version() - MAX_OPERATIONS
         changes = self._extension.changes_of(path, _MAX_CHANGES_OF_NOTE)
-        return self._reading_of([change for change in changes if change.number > oldest])
+        recent = [change for change in changes if change.number > oldest]
+        undone = self._extension.find_undone(recent)
+        return self._reading_of(list(_of_present_note(recent, path, undone)))
 
     def _is_same_log(self, newest: Version) -> bool:
         """Return whether the log still has the change that was the newest: it was not replaced."""
@@ -93,14 +95,15 @@ class AgentLog:
         """Return and keep a reading that has further changes too."""
         versions = [*added, *last.versions]
         operations = [*last.operations, *read_operations(added)]
-        if len(versions) > 2 * MAX_OPERATIONS:
-            return self._keep(self._extension.changes(limit=MAX_OPERATIONS))
-        self._reading = self._reading_of(versions, operations)
+        if len(versions) > _MAX_EXTENDED:
+            return self._read_again()
+        reading = self._reading_of(versions, operations)
+        self._reading = replace(reading, is_complete=last.is_complete)
         return self._reading
 
-    def _keep(self, versions: Sequence[Version]) -> LogReading:
-        """Return and keep the reading of some changes, newest first."""
-        self._reading = self._reading_of(versions)
+    def _read_again(self) -> LogReading:
+        """Return and remember what the latest 2,000 operations of the log are."""
+        self._reading = self._reading_of(self._extension.changes(limit=MAX_OPERATIONS))
         return self._reading
 
     def _reading_of(
@@ -116,4 +119,22 @@ class AgentLog:
             operations,
             undone=undone,
             times={version.group: version.when for version in versions},
+            is_complete=len({version.group for version in versions}) < MAX_OPERATIONS,
         )
+
+
+def _of_present_note(
+    versions: Sequence[Version], path: str, undone: Collection[str]
+) -> Iterator[Version]:
+    """Yield the changes of the note that is now at a path, newest first.
+
+    They end with the change by which an earlier note left the path, unless that was undone.
+    """
+    for version in versions:
+        is_removed = version.after is None
+        is_moved_away = version.new_path is not None and version.new_path != path
+        if (is_removed or is_moved_away) and version.group not in undone:
+            return
+        yield version
+        if version.new_path == path:
+            path = version.path

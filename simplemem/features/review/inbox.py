@@ -19,8 +19,8 @@ class InboxFilter(Value):
     history, `folder` a folder of the vault, and `since` a date, a version or `LAST_LOOK`; "" stands
     for all. With `only_unreviewed`, what the person has kept and what is undone is left out; with
     `only_with_warnings`, also what has no warning. `position` is `Inbox.newer` or `Inbox.older` of
-    another page; "" stands for the first one. With `whole_sessions`, a page cuts no session in two:
-    it has about `limit` items, at least half and at most four times as many.
+    another page; "" stands for the first one. With `whole_sessions`, a page has about `limit` items
+    and ends between two sessions, unless a session has more than four times as many.
     """
 
     person: str
@@ -276,8 +276,8 @@ class NoteTexts(Value):
 class ItemDetails(Value):
     """What is looked up only for one item that a person opens.
 
-    `texts` are the notes of the item with their texts before and after, and `same_note` the other
-    changes of these notes that the person still has to review.
+    `texts` are the notes of the item with their texts before and after, and `same_note` the latest
+    other changes of the first note that the person still has to review.
     """
 
     item: ReviewItem

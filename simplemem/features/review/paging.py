@@ -1,7 +1,7 @@
-"""Pages of the inbox, which do not cut a session in two. Pure.
+"""Pages of the inbox, which may end between sessions only. Pure.
 
 A position names a place between two items by numbers that stay when items leave the list, so that
-no page skips an item after others were reviewed.
+no page skips an item after others were reviewed. If a session goes on, it moves to the top.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def page_of(
 ) -> PageOfItems:
     """Return the page that begins at a position, which is "" for the first page.
 
-    A text that is no position counts as "".
+    A text that is no position counts as "", and a limit below 1 as 1.
     """
+    limit = max(1, limit)
     start = _start_of(entries, position)
     end = _end_of_page(entries, start, limit, whole_sessions=whole_sessions)
 
@@ -66,6 +67,7 @@ def _start_of(entries: Sequence[Entry], position: str) -> int:
     match = _POSITION.fullmatch(position)
     if match is None:
         return 0
+    # Places fall: the entries before the position have a larger place, or its own.
     place = (int(match[1]), int(match[2]))
     return sum(entry.place >= place for entry in entries)
 
@@ -81,10 +83,9 @@ def _position_before(entries: Sequence[Entry], index: int) -> str:
 def _start_of_page_before(
     entries: Sequence[Entry], index: int, limit: int, *, whole_sessions: bool
 ) -> int:
-    """Return the start of the page that ends at an index, if pages are counted from the first.
+    """Walk the pages from the first one, and return the start of the one that reaches an index.
 
-    If none ends there, because items have left the list, returns the start of the page with the
-    entry before the index.
+    It may reach further, if items have left the list.
     """
     start = 0
     while True:
@@ -98,7 +99,7 @@ def _end_of_page(entries: Sequence[Entry], start: int, limit: int, *, whole_sess
     """Return the end of the page that begins at an index.
 
     The page ends before or after the session that would be cut, whichever is nearer to the limit.
-    It is at least half full, and at most four times as long as the limit.
+    It is at least half full, unless it is the last one, and has at most four times the limit.
     """
     end = min(start + limit, len(entries))
     if not whole_sessions:

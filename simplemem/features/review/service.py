@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError
-from simplemem.features.review.agent_log import MAX_OPERATIONS, AgentLog
+from simplemem.features.review.agent_log import AgentLog
 from simplemem.features.review.change_texts import ChangeTexts
 from simplemem.features.review.details import compare_note, find_contradictions, find_similar
 from simplemem.features.review.folding import (
@@ -27,6 +27,7 @@ from simplemem.features.review.inbox import (
     InboxFilter,
     InboxGroup,
     ItemDetails,
+    NoteChange,
     NoteTexts,
     OpenChange,
     OpenNeighbours,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _MAX_LISTINGS: Final = 50  # one per person, that are remembered
 _MAX_COMMENT: Final = 4000  # characters
+_MAX_OF_SAME_NOTE: Final = 5  # other changes that are named for an item
 _MAX_COUNTED: Final = 300  # open items in which warnings are counted
 
 
@@ -127,7 +129,7 @@ class ReviewService(FeatureService):
         return items[0]
 
     def items(self, versions: Collection[str], person: str) -> tuple[ReviewItem, ...]:
-        """Return the items that contain operations, newest first, as a person has reviewed them.
+        """Return the items that contain operations, as a person has reviewed them.
 
         `versions` are those of `ReviewItem.versions`. Unknown ones are ignored.
         """
@@ -172,7 +174,8 @@ class ReviewService(FeatureService):
         """Return the latest change of a note by an agent that a person has to review.
 
         `name` is the whole name of the note. Returns None if there is none among the latest 50
-        changes of the note. No texts are compared, so this is quick.
+        changes of the note and the latest 2,000 of the vault. No texts are compared, so this is
+        quick.
         """
         reading = self._agent_log.read_note(path_of(name))
         review = self._log.review_of(person)
@@ -185,18 +188,18 @@ class ReviewService(FeatureService):
     def details(self, version: str, person: str) -> ItemDetails:
         """Return an item with its texts, similar notes, possible contradictions and other changes.
 
-        Similar notes and contradictions are those of its first note. This takes a search, so it is
+        All of these but the texts are those of its first note. This takes a search, so it is
         not for a list. Raises NotFound as `item` does.
         """
         item = self.item(version, person)
         texts = self.texts_of(item)
-        note = compare_note(texts[0])
-        similar = find_similar(self.store, note)
+        changed_note = compare_note(texts[0])
+        similar = find_similar(self.store, changed_note)
         return ItemDetails(
             item=item,
             texts=texts,
-            similar=tuple(note for note, _ in similar),
-            contradictions=tuple(find_contradictions(self.store, note, similar)),
+            similar=tuple(similar_note for similar_note, _ in similar),
+            contradictions=tuple(find_contradictions(self.store, changed_note, similar)),
             same_note=tuple(_others_of_same_note(item, self._listing(person))),
         )
 
@@ -215,8 +218,8 @@ class ReviewService(FeatureService):
         if since in ("", LAST_LOOK):
             return self._whole_listing(person)
         reading = self._agent_log.read_since(since)
-        is_complete = len(reading.versions) < MAX_OPERATIONS
-        return list_groups(reading, self._log.review_of(person), person, is_complete=is_complete)
+        review = self._log.review_of(person)
+        return list_groups(reading, review, person, is_complete=reading.is_complete)
 
     def _whole_listing(self, person: str) -> Listing:
         """Return all changes by agents, by session. It is kept until something changes."""
@@ -454,13 +457,26 @@ def _only_items(groups: Iterable[Group], items: Iterable[Item]) -> list[Group]:
 
 
 def _others_of_same_note(item: ReviewItem, listing: Listing) -> Iterator[OpenChange]:
-    """Yield the other items of the notes of an item that are still to be reviewed."""
-    names = {note.current_name for note in item.notes}
-    for other in items_of(listing.groups):
-        is_same_item = other.first.version == item.version
-        is_of_same_note = any(note.current_name in names for note in other.notes)
-        if other.is_open and is_of_same_note and not is_same_item:
-            yield OpenChange(other.first.version, other.first.who, other.last.when)
+    """Yield the latest open items, other than an item itself, of a note with the name of its first.
+
+    That is the name before or after the change, so that both sides of a move are found.
+    """
+    names = _names_of(item.notes[0])
+    others = [
+        other
+        for other in items_of(listing.groups)
+        if other.is_open
+        and other.first.version != item.version
+        and any(not names.isdisjoint(_names_of(note)) for note in other.notes)
+    ]
+    others.sort(key=lambda other: other.last.number, reverse=True)
+    for other in others[:_MAX_OF_SAME_NOTE]:
+        yield OpenChange(other.first.version, other.first.who, other.last.when)
+
+
+def _names_of(note: NoteChange) -> set[str]:
+    """Return the names of a note before and after a change."""
+    return {note.name, note.current_name}
 
 
 def _place_of(version: str, listing: Listing) -> tuple[int, int] | None:

@@ -16,7 +16,9 @@ from markdown_it.token import Token
 
 from simplemem.web.markdown.tokens import first_inline, first_text, plain_text, text_token
 
-_MARKER: Final = re.compile(r"\[!(?P<type>[\w-]{1,30})\](?P<fold>[+-]?)[ \t]*+")
+MARKER: Final = re.compile(r"\[!(?P<type>[\w-]{1,30})\](?P<fold>[+-]?)[ \t]*+")
+"""What a quote begins with that is a callout. It is folded with `-`."""
+
 _PARAGRAPH_TOKENS: Final = 3  # the opening token, the text and the closing token
 _DEFAULT_STYLE: Final = "info"
 _TYPES_BY_STYLE: Final = {
@@ -94,7 +96,7 @@ def _take_callout(tokens: Sequence[Token], position: int) -> _Callout | None:
     text = first_text(inline)
     if text is None:
         return None
-    marker = _MARKER.match(text.content)
+    marker = MARKER.match(text.content)
     if marker is None:
         return None
 

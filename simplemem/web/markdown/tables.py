@@ -1,4 +1,4 @@
-"""Tables: the alignment of columns as classes, because the page allows no `style` attributes."""
+"""Tables: the alignment of columns as classes, because the page forbids `style`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLASSES: Final = {  # by the attribute `style` that the parser gives to a cell
 
 
 def add_rules(parser: MarkdownIt) -> None:
-    """Add the classes of cells to a parser."""
+    """Add the rule that gives cells a class instead of their style to a parser."""
     parser.core.ruler.push("table_alignment", _align_cells)
 
 
@@ -23,6 +23,6 @@ def _align_cells(state: StateCore) -> None:
     """Replace the style of each cell by a class."""
     for token in state.tokens:
         if token.type in ("th_open", "td_open"):
-            style = token.attrs.pop("style", None)
+            style = str(token.attrs.pop("style", ""))
             if style in _CLASSES:
-                token.attrSet("class", _CLASSES[str(style)])
+                token.attrSet("class", _CLASSES[style])

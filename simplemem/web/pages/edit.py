@@ -25,6 +25,7 @@ from simplemem.errors import (
     TooLong,
     Unreadable,
 )
+from simplemem.note.header import read_header
 from simplemem.note.line_ends import restore_line_ends, text_for_form
 from simplemem.note.names import check_name, path_of
 from simplemem.note.words import format_count
@@ -454,15 +455,13 @@ async def _render_preview(
     """Return the HTML of a text that somebody typed for a note, without its properties.
 
     It has the links and embeds that the page of the note will have. There need not be such a note.
+    Only the first 450,000 characters are shown.
     """
-    # Imported here, because it loads YAML, which would slow down the start of every server.
-    from simplemem.note.header import read_header
-
     text = text_for_form(typed)
     body = text[read_header(text).body_start :][:MAX_CHARACTERS]
 
     def read_links_and_embeds(store: EnhancedStore) -> NoteContext:
-        store.extension.prepare(vectors=False)
+        store.extension.prepare(vectors=False)  # for links to notes that were just written
         path = _path_for_links(name)
         return read_context(store, path, body, can_create=can_write(view, grant))
 
@@ -471,9 +470,9 @@ async def _render_preview(
 
 
 def _path_for_links(name: str) -> str:
-    """Return the path that a note with a name has, from which its links lead.
+    """Return the path of a note with a name: links prefer notes in its folder.
 
-    Returns "", which is at the top of the vault, if no note can have the name.
+    Returns "", which stands for the top of the vault, if no note can have the name.
     """
     try:
         return path_of(check_name(name))

@@ -184,6 +184,7 @@ async def _show_item(
         layout=layout,
         other_layout_query=_query_string({**fields, "layout": other_layout}),
         neighbours=neighbours,
+        inbox_query=_query_string(request.query_params),
         query_string=_query_string(fields),
         message=fields.get("result", "")[:_MAX_MESSAGE],
         decided=_version_of(fields, "decided"),

@@ -1,24 +1,25 @@
 "use strict";
-// The keys of the inbox on the page of one change.
+// On the page of one change, the keys of the inbox that concern one change.
 {
   const main = document.getElementById("main");
-  const TARGETS = {
-    K: ".actions button:is([value=keep], [value=reopen])",
-    U: ".actions button:is([value=undo], [value=redo])",
-    E: ".actions a.edit",
-    j: ".pages a[rel=next]",
-    k: ".pages a[rel=prev]",
-    o: "a.note",
-  };
+  const SELECTORS_BY_KEY = new Map([
+    ["K", ".actions button:is([value=keep], [value=reopen])"],
+    ["U", ".actions button:is([value=undo], [value=redo])"],
+    ["E", ".actions a.edit"],
+    ["j", ".pages a[rel=next]"],
+    ["k", ".pages a[rel=prev]"],
+    ["o", "a.note"],
+  ]);
 
   document.addEventListener("keydown", (event) => {
-    if (isForOthers(event)) return;
+    // A key that is held down would go on with the next change, unseen.
+    if (event.repeat || isTypingOrBrowserCommand(event)) return;
     if (event.key === "c") {
       event.preventDefault();
       main.querySelector(".comment-form textarea")?.focus();
-    } else if (event.key in TARGETS) {
+    } else if (SELECTORS_BY_KEY.has(event.key)) {
       event.preventDefault();
-      main.querySelector(TARGETS[event.key])?.click();
+      main.querySelector(SELECTORS_BY_KEY.get(event.key))?.click();
     }
   });
 

@@ -78,12 +78,16 @@
   function step(distance) {
     const all = items();
     const position = all.indexOf(current);
-    const isAtLink = document.activeElement === olderLink;
-    const isLast = position === all.length - 1;
-    if (olderLink && isLast && distance > 0) return olderLink.focus();
-
-    const next = position < 0 || isAtLink ? position : position + distance;
-    choose(all[Math.max(0, Math.min(all.length - 1, next))]);
+    const isAtLink = olderLink !== null && document.activeElement === olderLink;
+    if (position < 0) {
+      choose(all[0]);
+    } else if (isAtLink && distance < 0) {
+      choose(current);
+    } else if (olderLink !== null && distance > 0 && position === all.length - 1) {
+      olderLink.focus();
+    } else {
+      choose(all[Math.max(0, Math.min(all.length - 1, position + distance))]);
+    }
   }
 
   // Chooses the first item from a position on that is still open; if there is none, the nearest open one before.
@@ -144,7 +148,9 @@
   async function send(form, submitter) {
     const fields = new URLSearchParams(new FormData(form, submitter));
     fields.set("part", "1");
-    const answer = await fetch(form.getAttribute("action"), { method: "POST", headers: { Accept: "text/html" }, body: fields });
+    const request = { method: "POST", headers: { Accept: "text/html" }, body: fields };
+    const answer = await fetch(form.getAttribute("action"), request).catch(() => null);
+    if (!answer) return showMessage("The server cannot be reached. Load the page again.");
     if (answer.status === 401) return location.reload();
     const result = parseHtml(await answer.text());
     if (!answer.ok) return showMessage(result.querySelector("h1, .error")?.textContent ?? "The action failed.");
@@ -212,7 +218,7 @@
   function showMessage(text) {
     status.textContent = text;
     status.hidden = text === "";
-    measureBars(); // the bar may have another line now, and the next item is to be below it
+    measureBars(); // now, because the next item is to be below the bar, which may have another line
   }
 
   function showSelection() {
@@ -285,40 +291,58 @@
     else item.focus({ preventScroll: true });
   }
 
-  const COMMANDS = {
-    j: () => step(1),
-    k: () => step(-1),
-    x: () => current && checkboxOf(current)?.click(),
-    K: () => press("keep", "reopen"),
-    U: () => press("undo", "redo"),
-    E: () => current?.querySelector("a.edit")?.click(),
-    c: () => current && openCommentForm(current),
-    s: () => current && toggleSimilarNotes(current),
-    o: () => current?.querySelector("a.note")?.click(),
-    Enter: () => current?.querySelector("a.title")?.click(),
-    a: selectAll,
-    Escape: clearSelection,
-    "?": () => keysDialog.showModal(),
-  };
-  const ITEM_KEYS = ["x", "K", "U", "E", "c", "s", "o", "Enter"];
+  const COMMANDS_FOR_PAGE = new Map([
+    ["j", () => step(1)],
+    ["k", () => step(-1)],
+    ["a", selectAll],
+    ["?", () => keysDialog.showModal()],
+  ]);
 
+  const COMMANDS_FOR_ITEM = new Map([
+    ["x", () => checkboxOf(current)?.click()],
+    ["K", () => press("keep", "reopen")],
+    ["U", () => press("undo", "redo")],
+    ["E", () => current.querySelector("a.edit")?.click()],
+    ["c", () => openCommentForm(current)],
+    ["s", () => toggleSimilarNotes(current)],
+    ["o", () => current.querySelector("a.note")?.click()],
+    ["Enter", () => current.querySelector("a.title")?.click()],
+  ]);
+
+  // A person may have scrolled away, and does not know then which item a key is about.
   function isOutOfView(item) {
-    if (!item || selected().length > 0) return false;
     const { top, bottom } = item.getBoundingClientRect();
     return bottom < bar.getBoundingClientRect().bottom || top > innerHeight;
   }
 
+  function runForItem(key) {
+    const isForSelection = (key === "K" || key === "U") && selected().length > 0;
+    if (isForSelection) COMMANDS_FOR_ITEM.get(key)();
+    else if (!current) return;
+    else if (isOutOfView(current)) choose(current);
+    else COMMANDS_FOR_ITEM.get(key)();
+  }
+
   document.addEventListener("keydown", (event) => {
-    if (isForOthers(event)) return;
-    if (keysDialog.open) return event.key === "?" && keysDialog.close();
-    const isOnItem = event.target === current || event.target === document.body;
-    if (event.key === "Enter" && !isOnItem) return; // a link, a button or a box
-    const command = COMMANDS[event.key];
-    if (!command) return;
-    event.preventDefault();
-    // A person may have scrolled away, and does not know then which item the key is about.
-    if (ITEM_KEYS.includes(event.key) && isOutOfView(current)) choose(current);
-    else command();
+    const { key, target } = event;
+    if (isTypingOrBrowserCommand(event)) return;
+    if (keysDialog.open) {
+      if (key === "?") keysDialog.close();
+      return;
+    }
+    const isOnItem = target === current || target === document.body;
+    if (key === "Enter" && !isOnItem) return; // a link, a button or a box
+    if (key === "Escape" && selected().length > 0) {
+      event.preventDefault();
+      clearSelection();
+    } else if (COMMANDS_FOR_PAGE.has(key)) {
+      event.preventDefault();
+      COMMANDS_FOR_PAGE.get(key)();
+    } else if (COMMANDS_FOR_ITEM.has(key)) {
+      event.preventDefault();
+      // A key that is held down would go on with the next item, unseen.
+      if (!event.repeat) runForItem(key);
+    }
   });
 
   // --- changes that arrive meanwhile are announced, and not put between what a person reads

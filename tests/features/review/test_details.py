@@ -77,7 +77,12 @@ def test_other_changes_of_the_same_note_are_named_until_they_are_decided(
     assert (other.version, other.who) == (second.version, "cursor")
     [other] = review.details(second.version, "ida").same_note
     assert (other.version, other.who) == (first.version, "claude")
-    review.keep([first.version], "ida")
+    claude_later: AuthorArgs = {**AGENT, "session": "three"}
+    moved = plain_store.move("Plan", "Project", **claude_later)
+    versions = [other.version for other in review.details(first.version, "ida").same_note]
+    assert versions == [moved.version, second.version]
+
+    review.keep([first.version, moved.version], "ida")
     assert review.details(second.version, "ida").same_note == ()
 
 

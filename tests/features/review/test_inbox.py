@@ -354,7 +354,7 @@ def pages_of(review: ReviewService, conditions: InboxFilter) -> list[Inbox]:
 
 
 def create_sessions(store: EnhancedStore, sizes: Sequence[int]) -> None:
-    """Create notes in sessions, each with one of the numbers of changes."""
+    """Create one session per size, with that many notes. The first session is the oldest."""
     for session, size in enumerate(sizes):
         author: AuthorArgs = {**CLAUDE, "session": f"session {session}"}
         for number in range(size):
@@ -369,7 +369,6 @@ def create_sessions(store: EnhancedStore, sizes: Sequence[int]) -> None:
         pytest.param((3, 3, 3), 5, [[3, 3], [3]], id="nearer to its own end"),
         pytest.param((1, 8, 1), 4, [[1, 8], [1]], id="less than half a page before"),
         pytest.param((2, 2, 2), 4, [[2, 2], [2]], id="exactly a page"),
-        pytest.param((9, 1), 2, [[1], [8], [1]], id="larger than four pages"),
     ],
 )
 def test_a_page_of_whole_sessions_cuts_none_in_two(
@@ -384,19 +383,28 @@ def test_a_page_of_whole_sessions_cuts_none_in_two(
     pages = pages_of(review, conditions)
     assert [[len(group.items) for group in page.groups] for page in pages] == sizes_on_pages
 
-    # The links to newer changes lead back to the pages that were seen.
+    # The links to newer changes lead back to the pages before.
     assert pages[0].newer is None
     for before, after in pairwise(pages):
         assert after.newer is not None
         assert review.inbox(replace(conditions, position=after.newer)).groups == before.groups
 
 
-def test_the_latest_open_change_of_a_note_is_one_that_an_agent_made_and_nobody_decided(
+def test_a_session_of_more_than_four_pages_goes_on_after_them(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    create_sessions(plain_store, (9, 1))
+    conditions = InboxFilter(person="ida", limit=2, whole_sessions=True)
+    pages = pages_of(review, conditions)
+    assert [[len(group.items) for group in page.groups] for page in pages] == [[1], [8], [1]]
+
+
+def test_the_latest_open_change_of_a_note_is_one_by_an_agent_that_the_person_has_not_decided(
     plain_store: EnhancedStore, review: ReviewService
 ) -> None:
     def open_version(name: str = "Note") -> str | None:
         change = review.latest_open_change(name, "ida")
-        return change and change.version
+        return None if change is None else change.version
 
     plain_store.create("Note", "Alpha", **PERSON)
     assert open_version() is None
@@ -406,7 +414,7 @@ def test_the_latest_open_change_of_a_note_is_one_that_an_agent_made_and_nobody_d
     assert open_version() == second.version
 
     [undone] = review.undo([second.version], **PERSON)
-    assert undone.what.endswith("and kept later changes")
+    assert undone.is_done
     assert open_version() == first.version
     review.keep([first.version], "ida")
     assert open_version() is None
@@ -416,6 +424,31 @@ def test_the_latest_open_change_of_a_note_is_one_that_an_agent_made_and_nobody_d
 
     moved = plain_store.move("Note", "Other", **CLAUDE)
     assert open_version("Other") == moved.version
+
+
+def test_the_latest_open_change_of_a_note_is_none_of_a_former_note_with_its_name(
+    plain_store: EnhancedStore, review: ReviewService
+) -> None:
+    plain_store.create("Moved", "Alpha", **CLAUDE)
+    plain_store.move("Moved", "Elsewhere", **PERSON)
+    plain_store.create("Moved", "Another note", **PERSON)
+    assert review.latest_open_change("Moved", "ida") is None
+
+    plain_store.create("Deleted", "Beta", **CLAUDE)
+    deleted = plain_store.delete("Deleted", **PERSON)
+    plain_store.undo(deleted.version, **PERSON)
+    assert review.latest_open_change("Deleted", "ida") is not None
+    plain_store.delete("Deleted", **PERSON)
+    plain_store.create("Deleted", "Another note", **PERSON)
+    assert review.latest_open_change("Deleted", "ida") is None
+
+
+def test_a_part_of_a_vault_whose_first_changes_are_hidden_is_complete(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
+    plain_store.create("private/Diary", "Text", **CLAUDE)
+    plain_store.create("work/Plan", "Text", **CLAUDE)
+    assert review_of(plain_store).inbox(IDA).is_complete
 
 
 def test_any_version_of_an_item_finds_it(plain_store: EnhancedStore, review: ReviewService) -> None:

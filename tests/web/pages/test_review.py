@@ -157,7 +157,7 @@ def test_a_change_shown_side_by_side_stays_so_after_an_action(
     assert 'class="sides"' in text_of(browser, answer.headers["location"])
     answer = browser.post("/review", action="keep", **fields)
     next_page = text_of(browser, answer.headers["location"])
-    assert 'class="sides"' in next_page and ">one</a></h1>" in next_page
+    assert 'class="sides"' in next_page and ">one</h1>" in next_page
     inline = re.search(r'href="(\?[^"]*)">Show inline', next_page)[1]  # type: ignore[index]
     assert 'class="sides"' not in text_of(browser, f"/review/{version}{unescape(inline)}")
 
