@@ -448,7 +448,11 @@ def test_a_part_of_a_vault_whose_first_changes_are_hidden_is_complete(
 ) -> None:
     plain_store.create("private/Diary", "Text", **CLAUDE)
     plain_store.create("work/Plan", "Text", **CLAUDE)
-    assert review_of(plain_store).inbox(IDA).is_complete
+    (vault / ".simplemem" / "config.toml").write_text('[access]\nhidden = ["private/"]\n')
+    with open_store(vault, settings=load_settings(vault=vault)) as part:
+        inbox = review_of(part).inbox(IDA)
+    assert [item.name for group in inbox.groups for item in group.items] == ["work/Plan"]
+    assert inbox.is_complete
 
 
 def test_any_version_of_an_item_finds_it(plain_store: EnhancedStore, review: ReviewService) -> None:
