@@ -212,7 +212,15 @@ function startEditing(form) {
   function togglePreview() {
     preview.hidden = !preview.hidden;
     if (preview.hidden) return;
-    showPreview().then(() => preview.scrollIntoView());
+    showPreview().then(scrollToPreview);
+  }
+
+  // The buttons are directly above the preview, and stay in view below the header.
+  function scrollToPreview() {
+    const header = document.querySelector("body > header");
+    const bar = form.querySelector(".bar");
+    preview.style.scrollMarginTop = `${header.offsetHeight + bar.offsetHeight}px`;
+    preview.scrollIntoView();
   }
 
   async function showPreview() {

@@ -100,6 +100,7 @@ def test_the_preview_comes_into_view_and_the_buttons_stay_in_view(
 ) -> None:
     (vault / "Plan.md").write_text(PLAN + "A line.\n\n" * 100)
     page = open_editor(open_page(server, width=PHONE_WIDTH), server)
+    page.emulate_media(reduced_motion="reduce")  # the page scrolls at once
     expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview h1")).to_be_in_viewport()
