@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 MAX_OPERATIONS: Final = 2000  # the latest ones, by agents and by people
 _MAX_CHANGES_OF_NOTE: Final = 50
-_MAX_EXTENDED: Final = (
-    2 * MAX_OPERATIONS
-)  # changes that are remembered before the log is read again
+# Changes that are remembered before the log is read again.
+_MAX_EXTENDED: Final = 2 * MAX_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -463,12 +463,12 @@ def _filter_of(fields: Mapping[str, str], grant: Grant) -> InboxFilter:
 
 
 def _query_string(fields: Mapping[str, str]) -> str:
-    """Return the fields of a filter as the query of an address."""
+    """Return the fields that addresses keep, as the query of an address."""
     return urlencode({name: fields[name] for name in _KEPT_FIELDS if fields.get(name)})
 
 
 def _fields_of(query_string: str) -> dict[str, str]:
-    """Return the fields of a filter from the query of an address."""
+    """Return the fields that addresses keep, from the query of an address."""
     fields = parse_qs(query_string[:_MAX_MESSAGE])
     return {name: fields[name][-1] for name in _KEPT_FIELDS if name in fields}
 
