@@ -4,6 +4,8 @@ PYTHON  ?= python3
 VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+# A test that hangs fails after 15 minutes, with the tracebacks of its threads.
+PYTEST  := $(BIN)/python -m pytest -n auto --dist worksteal -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
 .PHONY: demo test slow lint style types quick bench soak docs site web pictures dist dist-check clean
 
@@ -14,11 +16,11 @@ test: $(VENV)/.installed-dev style  ## set up, then every check but the slow tes
 	@$(MAKE) --no-print-directory -j 2 types quick
 
 quick: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' --hypothesis-profile quick
+	@$(PYTEST) -m 'not slow' --hypothesis-profile quick
 
 slow: $(VENV)/.installed-dev        ## the tests that `make test` leaves out, and the property tests with all their examples
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
-	@$(BIN)/python -m pytest -n auto --dist worksteal tests/property
+	@$(PYTEST) -m slow
+	@$(PYTEST) tests/property
 
 lint: style types                   ## style, types, and the dependencies between packages
 

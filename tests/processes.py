@@ -146,11 +146,18 @@ class Program(subprocess.Popen[Any]):
 def run_program(
     *arguments: str, env: dict[str, str] | None = None, stdin_data: Any = None, **options: Any
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a command, wait for it, and return its output and exit code. `options` are those of Popen."""
+    """Run a command, wait for it, and return its output and exit code. `options` are those of Popen.
+
+    Kills it after a minute, and raises TimeoutExpired.
+    """
     command = [*_PROGRAM, *arguments]
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     if stdin_data is not None:
         streams["stdin"] = subprocess.PIPE
     with Program(command, env=env, **(streams | options)) as process:
-        out, err = process.communicate(stdin_data, timeout=60)
+        try:
+            out, err = process.communicate(stdin_data, timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)

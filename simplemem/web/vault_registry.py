@@ -55,6 +55,7 @@ class VaultRegistry:
         self.is_running = asyncio.Event()  # set when the views of all whole vaults exist
         self._stateless = stateless
         self._views: dict[ViewKey, VaultView] = {}  # the one that was used last comes last
+        self._ending: list[VaultView] = []  # those that are no longer in `_views`, with open stores
         self._lock = asyncio.Lock()  # of the views
         self._tasks: TaskGroup | None = None
 
@@ -149,7 +150,7 @@ class VaultRegistry:
                 return
             if view.scope.is_partial and not view.is_in_use and view is not current:
                 del self._views[key]
-                self._running_tasks().start_soon(_end, [view])
+                self._running_tasks().start_soon(self._end, [view])
                 excess -= 1
 
     def _limit_open_stores(self, current: VaultView | None = None) -> None:
@@ -188,7 +189,7 @@ class VaultRegistry:
                     await view.executor.rest()
                 else:
                     del self._views[key]
-                    self._running_tasks().start_soon(_end, [view])
+                    self._running_tasks().start_soon(self._end, [view])
             self._limit_open_stores()
 
     async def reload_settings(self) -> None:
@@ -228,31 +229,33 @@ class VaultRegistry:
 
         view = await self.whole_view(vault)
         view.executor.start_indexing()
-        await _end(old_views)
+        await self._end(old_views)
+
+    async def _end(self, views: Sequence[VaultView]) -> None:
+        """End the streams of views, wait 5 seconds, close their stores, and return then.
+
+        In these seconds, requests in progress can be answered. A store whose write takes too long
+        is left open. If this is cancelled, `close` closes the stores.
+        """
+        self._ending += views
+        for view in views:
+            view.end_streams()
+        await asyncio.sleep(_SECONDS_TO_ANSWER)
+        for view in views:
+            self._ending.remove(view)
+            await asyncio.to_thread(view.close, writing=_WRITE_SECONDS, closing=_CLOSE_SECONDS)
 
     def close(self) -> None:
         """Close all stores one after another, each after its write in progress.
 
-        Call it when the event loop has ended. Returns after 3.5 seconds at the latest: what takes
-        longer is not waited for, and its store may stay open.
+        The stores of views that are ending are closed too. Call it when the event loop has ended.
+        Returns after 3.5 seconds at the latest: what takes longer is not waited for, and its store
+        may stay open.
         """
 
         def close_all() -> None:
-            for view in self.views():
+            for view in [*self.views(), *self._ending]:
                 close = partial(view.close, writing=_WRITE_SECONDS, closing=0.7)
                 finishes_within(3.4, close)
 
         finishes_within(3.5, close_all)
-
-
-async def _end(views: Sequence[VaultView]) -> None:
-    """End the streams of views, wait 5 seconds, close their stores, and return then.
-
-    In these seconds, requests in progress can be answered. A store whose write takes too long is
-    left open.
-    """
-    for view in views:
-        view.end_streams()
-    await asyncio.sleep(_SECONDS_TO_ANSWER)
-    for view in views:
-        await asyncio.to_thread(view.close, writing=_WRITE_SECONDS, closing=_CLOSE_SECONDS)

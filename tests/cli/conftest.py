@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -123,18 +124,26 @@ def in_a_terminal(
     output = b""
     try:
         os.write(controller, answer)
-        while True:
-            try:
-                piece = os.read(controller, 65536)
-            except OSError:  # Linux raises this when the terminal is closed
-                piece = b""
-            if not piece:
-                return process.wait(60), output
+        while piece := read_terminal(controller):
             output += piece
             os.write(controller, reply(output))
+        return process.wait(60), output
     finally:
         process.kill()
         os.close(controller)
+
+
+def read_terminal(controller: int) -> bytes:
+    """Return the next piece of output, or b"" when the program has closed its terminal.
+
+    Fails the test if there is none for a minute.
+    """
+    readable, _, _ = select.select([controller], [], [], 60)
+    assert readable, "the program printed nothing for a minute"
+    try:
+        return os.read(controller, 65536)
+    except OSError:  # Linux raises this when the terminal is closed
+        return b""
 
 
 def notes_of(vault: Path) -> dict[str, bytes]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from processes import Program
+from waiting import eventually
 
 from simplemem import open_store
 from simplemem.errors import Proposed
 from simplemem.models import AuthorArgs
 from simplemem.vault.folder.vault import FolderVault
-from tests.cli.conftest import PROGRAM, in_a_terminal
+from tests.cli.conftest import PROGRAM, in_a_terminal, read_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -255,10 +256,7 @@ class Terminal:
 
     def _read(self) -> bool:
         """Read a piece of the output. Return whether there was any."""
-        try:
-            piece = os.read(self._controller, 65536)
-        except OSError:  # Linux raises this when the terminal is closed
-            return False
+        piece = read_terminal(self._controller)
         self.output += piece
         return bool(piece)
 
@@ -266,7 +264,20 @@ class Terminal:
         os.write(self._controller, text)
 
     def interrupt(self) -> None:
+        """Send a signal as Ctrl-C does, a moment after the program has begun to wait.
+
+        A signal that comes just before Python begins to read its input does not end the reading.
+        """
+        time.sleep(0.2)
+        assert eventually(self._is_waiting)
         self._process.send_signal(signal.SIGINT)
+
+    def _is_waiting(self) -> bool:
+        """Return whether the program sleeps. Elsewhere than on Linux, it is taken to."""
+        if sys.platform != "linux":
+            return True
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return "State:\tS" in status
 
     def end(self) -> int:
         """Read the rest of the output, and return the exit code."""

@@ -15,6 +15,7 @@ from waiting import eventually
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.executor import StoreExecutor
 from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, open_store
 from simplemem.web import vault_registry, vault_view
 from simplemem.web.tokens import Grant, Tokens
@@ -78,7 +79,16 @@ def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(vault_registry, "_SECONDS_BETWEEN_CHECKS", 0.05)
     settings = load_settings({"embed.provider": "none"}, vault=tmp_path)
     face = built_in_profiles()["default"]
-    opening = lambda settings: open_store(tmp_path, settings=settings)  # noqa: E731
+    opened: list[EnhancedStore] = []
+    closed: list[EnhancedStore] = []
+
+    def opening(settings: Settings) -> EnhancedStore:
+        store = open_store(tmp_path, settings=settings)
+        opened.append(store)
+        close = store.close
+        monkeypatch.setattr(store, "close", lambda: (closed.append(store), close()))
+        return store
+
     vault = MountedVault(
         "", tmp_path, face, choose_tools(face, ""), settings, opening, lambda: settings
     )
@@ -103,6 +113,9 @@ def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.M
             assert again is not view
             await again.executor.run(lambda: again.executor.store().tags())
         registry.close()
+        assert len(opened) == 3 and set(map(id, closed)) == set(
+            map(id, opened)
+        )  # also those of views that were ending
 
     asyncio.run(asyncio.wait_for(body(), 60))
 
