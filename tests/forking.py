@@ -68,6 +68,8 @@ _IMPORTED = [
     "yaml",
 ]
 
+_SECONDS_TO_ADOPT = 60
+
 
 def main(channel: socket.socket) -> None:
     """Fork a program per order, until the channel is closed.
@@ -129,7 +131,10 @@ def _compile_templates() -> None:
 
 def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:
     """Give this process the streams, the folder, the environment and the arguments of an order."""
+    end = time.monotonic() + _SECONDS_TO_ADOPT
     while os.getppid() != order["parent"]:
+        if time.monotonic() > end:
+            os._exit(70)
         time.sleep(0.001)
 
     for standard, descriptor in enumerate(descriptors):

@@ -8,7 +8,6 @@ streams, signals and exit. Tests of the start itself use `subprocess`.
 from __future__ import annotations
 
 import ctypes
-import functools
 import json
 import os
 import socket
@@ -56,9 +55,20 @@ class _ForkServer:
         return pid
 
 
-@functools.cache
+_fork_server_lock = threading.Lock()
+_fork_servers: list[_ForkServer] = []
+
+
 def _fork_server() -> _ForkServer:
-    return _ForkServer()
+    """Return the fork server of this process.
+
+    Threads that ask at the same time get the same one: with two, each would turn off the adoption
+    of orphans while the other needs it.
+    """
+    with _fork_server_lock:
+        if not _fork_servers:
+            _fork_servers.append(_ForkServer())
+        return _fork_servers[0]
 
 
 def _variables_read_at_start(env: dict[str, str]) -> dict[str, str]:
