@@ -81,7 +81,8 @@ def main(channel: socket.socket) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     _make_models()
-    _compile_templates()
+    # A server otherwise does it in the background.
+    importlib.import_module("simplemem.web.templating").compile_templates()
     gc.collect()
     gc.freeze()
 
@@ -118,15 +119,6 @@ def _make_models() -> None:
         for tool in choose_tools(profile):
             tool.listing()
             _ = tool.model
-
-
-def _compile_templates() -> None:
-    """Compile the templates of the web pages, which a server otherwise does for the first page."""
-    from simplemem.web.templating import _environment
-
-    environment = _environment()
-    for template in environment.list_templates():
-        environment.get_template(template)
 
 
 def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:

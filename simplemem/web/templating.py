@@ -62,6 +62,13 @@ def render_template(template: str, /, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
+def compile_templates() -> None:
+    """Compile all templates, which otherwise happens when each is first used."""
+    environment = _environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 @cache
 def _environment() -> Environment:
     """Return the environment of the templates, in which every value is escaped.

@@ -82,8 +82,9 @@ class AgentLog:
         oldest = self._extension.last_version() - MAX_OPERATIONS
         changes = self._extension.changes_of(path, _MAX_CHANGES_OF_NOTE)
         recent = [change for change in changes if change.number > oldest]
-        undone = self._extension.find_undone(recent)
-        return self._reading_of(list(_of_present_note(recent, path, undone)))
+        reading = self._reading_of(recent)
+        present = list(_of_present_note(recent, path, reading.undone))
+        return replace(reading, versions=present, operations=read_operations(present))
 
     def _is_same_log(self, newest: Version) -> bool:
         """Return whether the log still has the change that was the newest: it was not replaced."""

@@ -40,6 +40,7 @@ from simplemem.web.problem_documents import HTTPError
 from simplemem.web.rendering import Renderer
 from simplemem.web.routing import API, route
 from simplemem.web.static_files import send_static_file
+from simplemem.web.templating import compile_templates
 from simplemem.web.token_use import TokenUse
 from simplemem.web.tokens import Tokens
 from simplemem.web.vault_registry import VaultRegistry
@@ -106,11 +107,15 @@ def server_routes(registry: VaultRegistry, services: PageServices) -> list[Route
 
 
 def warm_up(store: EnhancedStore) -> None:
-    """Read what the first search would have to wait for: names, links, and the term index."""
+    """Prepare what the first search and the first page would have to wait for.
+
+    These are names, links, the term index and the templates.
+    """
     store.find_names("")
     read_filter_options(store)
     # By words only, so that no embedding service is asked.
     store.search("the first words", limit=1, mode="text")
+    compile_templates()
 
 
 def show_unknown_path(registry: VaultRegistry, request: Request) -> Response | None:
