@@ -152,6 +152,12 @@ class Program(subprocess.Popen[Any]):
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
+    def __exit__(self, error_type: type[BaseException] | None, *error: Any) -> None:
+        """Wait for the program, as Popen does. Kill it first if the test failed meanwhile."""
+        if error_type is not None:
+            self.kill()
+        super().__exit__(error_type, *error)
+
 
 def run_program(
     *arguments: str, env: dict[str, str] | None = None, stdin_data: Any = None, **options: Any
@@ -165,9 +171,5 @@ def run_program(
     if stdin_data is not None:
         streams["stdin"] = subprocess.PIPE
     with Program(command, env=env, **(streams | options)) as process:
-        try:
-            out, err = process.communicate(stdin_data, timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
+        out, err = process.communicate(stdin_data, timeout=60)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
