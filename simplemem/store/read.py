@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
@@ -197,9 +198,11 @@ class MemoryReader:
         if span is None:
             raise _no_section(section or "", path, note)
 
+        # A long note may have the same link thousands of times.
+        resolve = cache(lambda target: resolve_link(target, path, self._index.files_named))
         links = []
         for link in note.links:
-            target = resolve_link(link.target, path, self._index.files_named)
+            target = resolve(link.target)
             links.append(
                 _link(
                     link.target,

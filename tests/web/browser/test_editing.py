@@ -63,6 +63,7 @@ def test_the_editor_saves_with_the_keyboard_and_escape_leads_back_to_the_note(
 
     page.keyboard.press("Control+s")
     expect(page.locator("#editor-status")).to_have_text("Nothing to save.")
+    page.wait_for_timeout(500)  # just after a letter, Escape ends the search for completions
     page.keyboard.press("Escape")
     page.wait_for_url("**/note/Plan")
     expect(page.locator(".text")).to_contain_text("More to do.")
