@@ -81,8 +81,7 @@ def main(channel: socket.socket) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     _make_models()
-    # A server otherwise does it in the background.
-    importlib.import_module("simplemem.web.templating").compile_templates()
+    _compile_templates()
     gc.collect()
     gc.freeze()
 
@@ -121,12 +120,19 @@ def _make_models() -> None:
             _ = tool.model
 
 
+def _compile_templates() -> None:
+    """Compile the templates of the web pages, which a server otherwise does in the background."""
+    from simplemem.web.templating import compile_templates
+
+    compile_templates()
+
+
 def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:
     """Give this process the streams, the folder, the environment and the arguments of an order."""
     end = time.monotonic() + _SECONDS_TO_ADOPT
     while os.getppid() != order["parent"]:
         if time.monotonic() > end:
-            os._exit(70)
+            os._exit(70)  # rather than wait forever, as the tests would then do
         time.sleep(0.001)
 
     for standard, descriptor in enumerate(descriptors):
